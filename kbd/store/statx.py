@@ -1,0 +1,44 @@
+"""Tells when a file was born, where the system knows it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+
+_AT_FDCWD = -100
+_STATX_BTIME = 0x800
+_STATX_BYTES = 256
+_BTIME_OFFSET = 80
+
+
+def birth_time_ns(path: str | os.PathLike[str]) -> int | None:
+    """Return the birth time in nanoseconds since the epoch; None if the system, file system or file has none.
+
+    Offsets and constants are those of `struct statx` in Linux `include/uapi/linux/stat.h`.
+    """
+    if sys.platform == "linux":
+        return _linux_birth_time_ns(os.fsencode(path))
+    return _stat_birth_time_ns(path)
+
+
+def _stat_birth_time_ns(path: str | os.PathLike[str]) -> int | None:
+    try:
+        seconds: float | None = getattr(os.stat(path), "st_birthtime", None)
+    except OSError:
+        return None
+    return None if seconds is None else int(seconds * 1_000_000_000)
+
+
+def _linux_birth_time_ns(path: bytes) -> int | None:
+    statx = getattr(ctypes.CDLL(None), "statx", None)  # missing in a C library older than glibc 2.28
+    if statx is None or b"\0" in path:
+        return None
+    found = ctypes.create_string_buffer(_STATX_BYTES)
+    if statx(_AT_FDCWD, ctypes.c_char_p(path), 0, ctypes.c_uint(_STATX_BTIME), found) != 0:
+        return None
+    mask = struct.unpack_from("=I", found, 0)[0]
+    seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_OFFSET)
+    known = mask & _STATX_BTIME and (seconds, nanoseconds) != (0, 0)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds) if known else None
