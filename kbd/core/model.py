@@ -121,6 +121,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class LineCite:
+    """Lines of a file that an agent cites by number: 1-based, both ends included; `path` as the agent wrote it."""
+
+    path: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """Agent-written blocks of one message, found in one record (a message may come in several records).
 
@@ -133,7 +142,9 @@ class Message:
         blocks: at least one.
         offset: byte offset of the record in its file.
         lines: text sources only: the lines of the single block's text, in order; else empty.
-        recent: files the session touched before, newest first, each with its time, at most 10 minutes old.
+        recent: files the session touched in the 10 minutes before, newest first.
+        cites: lines of files cited by number (Codex's memory citations); their block is no part of any text.
+        copied_from: sessions whose records this file declares to begin with (a fork, a resumed copy), nearest first.
     """
 
     native_id: str | None
@@ -145,6 +156,8 @@ class Message:
     offset: int
     lines: tuple[Line, ...] = ()
     recent: tuple[Touch, ...] = ()
+    cites: tuple[LineCite, ...] = ()
+    copied_from: tuple[SessionId, ...] = ()
 
 
 class RecordKind(enum.Enum):
