@@ -1,0 +1,59 @@
+"""Where the configuration, the data and the state of kbd live on this system.
+
+The places of the system are those of platformdirs, which reads XDG variables and HOME from the process environment.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+
+from kbd.errors import UsageError
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def find_config(explicit: str | None, env: Mapping[str, str]) -> Path | None:
+    """Return `--config`, else `$KBD_CONFIG`, else the user's `kbd/config.yaml` if it is there, else None.
+
+    A file that was named is returned even if it is absent: loading it says so.
+    """
+    named = explicit or env.get("KBD_CONFIG")
+    if named:
+        return Path(named).expanduser()
+    path = platformdirs.user_config_path("kbd", appauthor=False) / "config.yaml"
+    return path if os.path.lexists(path) else None
+
+
+def data_dir() -> Path:
+    """Return the folder of the built-in base and logs; it may not exist yet."""
+    return platformdirs.user_data_path("kbd", appauthor=False)
+
+
+def state_dir(explicit: str | None, env: Mapping[str, str]) -> Path:
+    """Return the state directory, `--state-dir`, else `$KBD_STATE_DIR`, else the user's, made with mode 0700.
+
+    An empty one that is there is closed to others. One in use is left as it is, so that a mistaken
+    `--state-dir /` changes nothing.
+
+    Raises:
+        UsageError: it cannot be made, is no folder, or others may write into it.
+    """
+    named = explicit or env.get("KBD_STATE_DIR")
+    path = Path(named).expanduser().absolute() if named else platformdirs.user_state_path("kbd", appauthor=False)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.stat(path).st_mode & _OTHERS and not os.listdir(path):
+            path.chmod(0o700)
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        hint = "give another one with --state-dir"
+        raise UsageError(f"cannot be the state directory ({error.strerror})", where=str(path), hint=hint) from error
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        hint = f"`chmod 700 {path}`, or give a directory of its own with --state-dir"
+        raise UsageError("cannot be the state directory: others may write into it", where=str(path), hint=hint)
+    return path
