@@ -139,10 +139,11 @@ def read_batches(
     with open_bytes(path) as stream:
         while True:
             batch = _next_batch(stream, position, now, accept_last, limit_bytes, max_record)
+            position, more = batch.position, batch.more
             yield batch
-            if not batch.more:
+            if not more:
                 return
-            position = batch.position
+            del batch  # never held beside the next one
 
 
 def common_prefix(path_a: StrPath, path_b: StrPath, limit: int) -> int:
