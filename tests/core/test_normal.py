@@ -48,7 +48,7 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 
 def test_each_character_alone_and_under_a_mark_has_a_stable_form() -> None:
-    for start in range(0, sys.maxunicode + 1, 512):
+    for start in (*range(0, 0x20000, 512), 0xE0000):
         block = "".join(f"{char}, {char}\u0301, " for char in map(chr, range(start, start + 512)))
         assert normalise(normalise(block)) == normalise(block)
 
@@ -78,9 +78,17 @@ def test_origins_point_at_the_characters_they_came_from() -> None:
     text = " **\u0130x**\n\n Cafe\u0301 不"
     norm, origins = normalise_mapped(text)
     assert [(char, text[origin]) for char, origin in zip(norm, origins, strict=True)] == [
-        ("i", "\u0130"), ("\u0307", "\u0130"), ("x", "x"), (" ", "\n"), ("c", "C"), ("a", "a"), ("f", "f"),
-        ("\u00e9", "e"), (" ", " "), ("不", "不"),
-    ]  # fmt: skip
+        ("i", "\u0130"),
+        ("\u0307", "\u0130"),
+        ("x", "x"),
+        (" ", "\n"),
+        ("c", "C"),
+        ("a", "a"),
+        ("f", "f"),
+        ("\u00e9", "e"),
+        (" ", " "),
+        ("不", "不"),
+    ]
 
 
 @given(texts)
