@@ -33,6 +33,7 @@ class Position:
             the epoch; None if no line waits.
         skipping: `offset` lies inside a record over the limit.
         tail_start: where the last line begins if it was accepted without line end; None if `offset` follows one.
+        ended: the read that led here came to the end of the file as it then was.
     """
 
     dev: int
@@ -47,6 +48,12 @@ class Position:
     pending_since: float | None = None
     skipping: bool = False
     tail_start: int | None = None
+    ended: bool = False
+
+    def is_current(self, ino: int, size: int, mtime_ns: int) -> bool:
+        """Return whether a file in this state has nothing to read: all was read, no line waits, and nothing moved."""
+        seen = (self.ino, self.size, self.mtime_ns)
+        return self.ended and self.pending_since is None and seen == (ino, size, mtime_ns)
 
 
 class Verdict(enum.Enum):

@@ -194,7 +194,7 @@ def _next_batch(
     window, at_end = _window(stream, start, max(1, limit), max_record)
     cut = cut_records(window, start.offset, skipping=start.skipping, max_record=max_record)
     ended = at_end and cut.exhausted
-    records, moved = cut.records, _moved(stream, start, cut)
+    records, moved = cut.records, _moved(stream, start, cut, ended=ended)
     if ended and cut.consumed < len(window) and stream.damage is None:
         moved = replace(moved, pending_since=_waiting_since(start, moved, now))
         last = Record(moved.offset, window[cut.consumed : _line_end(window, cut.consumed, len(window))])
@@ -240,7 +240,7 @@ def _window(stream: ByteStream, start: Position, limit: int, max_record: int) ->
     return (window[:end], False) if end else (window, len(window) <= max_record)
 
 
-def _moved(stream: ByteStream, start: Position, cut: Cut) -> Position:
+def _moved(stream: ByteStream, start: Position, cut: Cut, *, ended: bool) -> Position:
     return replace(
         start,
         dev=stream.seen.st_dev,
@@ -250,6 +250,7 @@ def _moved(stream: ByteStream, start: Position, cut: Cut) -> Position:
         pending_since=None,
         skipping=cut.skipping,
         tail_start=None if cut.consumed else start.tail_start,
+        ended=ended,
     )
 
 

@@ -188,6 +188,21 @@ def test_position_survives_being_stored(log):
     assert msgspec.json.decode(msgspec.json.encode(position), type=Position) == position
 
 
+def test_file_is_current_only_when_all_was_read_and_nothing_waits_or_moved(log):
+    append(log, b"a\nb\nc")
+
+    def is_current(position: Position) -> bool:
+        seen = log.stat()
+        return position.is_current(seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+    part = read_batch(log, begin(log), now=NOW, limit_bytes=2).position
+    waiting = read_batch(log, part, now=NOW).position
+    done = read_batch(log, waiting, now=NOW + 60).position
+    assert [is_current(p) for p in (begin(log), part, waiting, done)] == [False, False, False, True]
+    append(log, b"\n")
+    assert not is_current(done)
+
+
 # The last line without line end.
 
 
