@@ -50,7 +50,7 @@ class Haystack:
 
         White space and dropped markup at the edges are left out; marks that composed with the last character are in.
         """
-        first, last = sorted((self._index(start), self._index(end - 1)))
+        first, last = self._index(start), self._index(end - 1)
         stop = self._index(end) if end < len(self.norm) else len(self.text)
         while stop > last + 1 and (self.text[stop - 1] in _DROPPED or self.text[stop - 1].isspace()):
             stop -= 1
