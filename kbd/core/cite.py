@@ -1,0 +1,278 @@
+"""Which occurrences of titles are citations: echo, listing and authorship.
+
+The matcher says where titles occur; here the domain decides what an occurrence means. A block is read on its
+own (`read_block`), a listing is judged over all blocks of a message (`is_listing`), because one message may
+reach kbd in several records.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kbd.core.match import Match, Matcher, PatternKind
+from kbd.core.model import Line
+from kbd.core.normal import normalise_mapped
+
+ECHO_CHARS = 20
+LISTED_OWN_CHARS = 8
+LISTED_ENTRIES = 5
+LISTED_SHARE = 0.6
+
+_SEPARATORS = " :-"
+_COMMENT = re.compile(r"<!--\s*(?:ref|last|decay)\s*:")
+_TAG_BEFORE_BOLD = re.compile(r"\[[^\[\]\n]{1,30}\]\s*(?:\[[A-Z]{2,5}\d{2,}\]\s*)?\*\*\s*$")
+_HANDLE_BEFORE = re.compile(r"(?<!\[)\bk-[0-9a-z]{6,10}\b(?!\])")
+_OUTPUT_BEGIN = "<!-- kbd:"
+_OUTPUT_END = "<!-- /kbd -->"
+_LED = re.compile(r"\s*(?:[-*+•]\s|\(?\d{1,3}[.):]\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPolicy:
+    """What counts, and from when on a message is a listing (SPEC 13 `match`)."""
+
+    count_tool_input: bool = True
+    count_thinking: bool = False
+    listing_min: int = 10
+    listing_fraction: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An entry as citing sees it through one of its patterns.
+
+    Attributes:
+        entry: its id in the ledger.
+        base: the id of its base.
+        body: its own normalised text after the title, leading separators skipped.
+    """
+
+    entry: int
+    base: int
+    body: str
+
+
+Lexicon = Mapping[int, Known]
+"""From a pattern's reference (the ledger's pattern id) to the entry behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entry named in a block, echoes already removed.
+
+    Attributes:
+        pattern: the pattern's id.
+        entry: the entry's id.
+        base: the base's id.
+        start: character offset in the block's text where it begins.
+        end: end of it, exclusive.
+        own: how many characters of the entry's own text follow.
+        span: normalised characters of the name and that own text.
+        prefix: hash of the normalised text up to the end of the name; equal in a streamed partial.
+        listed: it stands in a listing (text sources; elsewhere the message decides).
+    """
+
+    pattern: int
+    entry: int
+    base: int
+    start: int
+    end: int
+    own: int
+    span: int
+    prefix: bytes
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A block as read: normalised length without echo lines, hash of the normalised text, first mention per pattern."""
+
+    length: int
+    sha: bytes
+    norm_length: int
+    mentions: tuple[Mention, ...]
+
+
+def read_block(text: str, matcher: Matcher, lexicon: Lexicon) -> Reading | None:
+    """Return what a block names after the echo rule, None where no title occurs at all."""
+    matches = matcher.find(text)
+    if not matches:
+        return None
+    norm, origins = normalise_mapped(text)
+    lines = _Lines(text)
+    echo = _echo_lines(text, norm, matches, matcher, lexicon, lines)
+    mentions = []
+    for match in matches:
+        if echo.isdisjoint(lines.of(match.start, match.end)):
+            mentions.extend(_mentions_of(match, norm, matcher, lexicon))
+    length = len(norm) - _norm_chars(origins, lines, echo)
+    return Reading(max(length, 1), digest(norm), len(norm), _first_per_line(mentions, lines))
+
+
+def first_per_pattern(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Keep the first mention of each pattern."""
+    first: dict[int, Mention] = {}
+    for mention in mentions:
+        first.setdefault(mention.pattern, mention)
+    return tuple(first.values())
+
+
+def digest(norm: str) -> bytes:
+    """Return 16 bytes that identify a normalised text."""
+    return hashlib.sha256(norm.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def is_listing(mentions: Sequence[Mention], length: int, live: int, policy: MatchPolicy) -> bool:
+    """Tell whether a message that names these entries of one base is a listing.
+
+    Args:
+        mentions: of one base, over all blocks of the message.
+        length: normalised characters of the message, echo lines left out.
+        live: number of the base's live entries.
+        policy: the limits.
+    """
+    named = {m.entry for m in mentions}
+    if len(named) >= policy.listing_min and len(named) >= policy.listing_fraction * live:
+        return True
+    told: dict[int, int] = {}
+    for mention in mentions:
+        if mention.own >= LISTED_OWN_CHARS:
+            told.setdefault(mention.entry, mention.span)
+    return len(told) >= LISTED_ENTRIES and sum(told.values()) > LISTED_SHARE * length
+
+
+def judge_lines(
+    text: str, reading: Reading, lines: Sequence[Line], live: Mapping[int, int], policy: MatchPolicy
+) -> Reading:
+    """Mark listings in a paragraph of a text source: per run of led lines, else line by line."""
+    marked: list[Mention] = []
+    for mentions, length in _runs(text, reading.mentions, lines):
+        for base in {m.base for m in mentions}:
+            part = [m for m in mentions if m.base == base]
+            listed = is_listing(part, length, live.get(base, 0), policy)
+            marked.extend(replace(m, listed=listed) for m in part)
+    marked.sort(key=lambda m: (m.start, m.pattern))
+    return replace(reading, mentions=tuple(marked))
+
+
+def _runs(text: str, mentions: Sequence[Mention], lines: Sequence[Line]) -> list[tuple[list[Mention], int]]:
+    """Group mentions by run of led lines or by single line, with the run's length in characters."""
+    starts = [line.start for line in lines] or [0]
+    ends = [*starts[1:], len(text)]
+    by_line: dict[int, list[Mention]] = {}
+    for mention in mentions:
+        by_line.setdefault(bisect.bisect_right(starts, mention.start) - 1, []).append(mention)
+    led = [_is_led(text[a:b], a, by_line.get(i, [])) for i, (a, b) in enumerate(zip(starts, ends, strict=True))]
+    groups: list[tuple[list[Mention], int]] = []
+    open_run = False
+    for i, (a, b) in enumerate(zip(starts, ends, strict=True)):
+        found, length = by_line.get(i, []), len(text[a:b].strip())
+        if led[i] and open_run:
+            groups[-1] = (groups[-1][0] + found, groups[-1][1] + length)
+        else:
+            groups.append((list(found), length))
+        open_run = led[i]
+    return [(found, max(length, 1)) for found, length in groups if found]
+
+
+def _is_led(line: str, start: int, mentions: Sequence[Mention]) -> bool:
+    if _LED.match(line):
+        return True
+    lead = start + len(line) - len(line.lstrip(" \t*`\"'"))
+    return any(m.start <= lead for m in mentions)
+
+
+class _Lines:
+    """The lines of a text, by character offset."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def at(self, offset: int) -> int:
+        return bisect.bisect_right(self.starts, offset) - 1
+
+    def of(self, start: int, end: int) -> range:
+        return range(self.at(start), self.at(max(start, end - 1)) + 1)
+
+
+def _echo_lines(
+    text: str, norm: str, matches: Sequence[Match], matcher: Matcher, lexicon: Lexicon, lines: _Lines
+) -> set[int]:
+    """Return the lines that repeat an entry instead of using it."""
+    echo = {lines.at(m.start()) for m in _COMMENT.finditer(text)}
+    echo |= _own_output(text, lines)
+    for match in matches:
+        if matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
+            continue
+        before = text[lines.starts[lines.at(match.start)] : match.start]
+        if (
+            _TAG_BEFORE_BOLD.search(before)
+            or _HANDLE_BEFORE.search(before)
+            or _repeats(norm, match, matcher, lexicon)
+        ):
+            echo.update(lines.of(match.start, match.end))
+    return echo
+
+
+def _own_output(text: str, lines: _Lines) -> set[int]:
+    """Return the lines of what kbd printed itself, between its own marks."""
+    found: set[int] = set()
+    begin = text.find(_OUTPUT_BEGIN)
+    while begin >= 0:
+        end = text.find(_OUTPUT_END, begin)
+        end = len(text) if end < 0 else end + len(_OUTPUT_END)
+        found.update(lines.of(begin, end))
+        begin = text.find(_OUTPUT_BEGIN, end)
+    return found
+
+
+def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> bool:
+    """Tell whether the title is followed by an entry's own next 20 characters, or all it has."""
+    follows = norm[match.norm_end : match.norm_end + 200].lstrip(_SEPARATORS)
+    for ref in matcher.patterns[match.pattern].refs:
+        own = lexicon[ref].body[:ECHO_CHARS]
+        if not own or not follows.startswith(own):
+            continue
+        rest = follows[len(own) : len(own) + 1]
+        if len(own) == ECHO_CHARS or not (own[-1].isalnum() and rest.isalnum()):
+            return True
+    return False
+
+
+def _mentions_of(match: Match, norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:
+    follows = norm[match.norm_end : match.norm_end + 400].lstrip(_SEPARATORS)
+    prefix = digest(norm[: match.norm_end])[:8]
+    found = []
+    for ref in matcher.patterns[match.pattern].refs:
+        known = lexicon[ref]
+        own = _common(follows, known.body)
+        span = match.norm_end - match.norm_start + own
+        found.append(Mention(ref, known.entry, known.base, match.start, match.end, own, span, prefix))
+    return found
+
+
+def _common(a: str, b: str) -> int:
+    """Return the length of the common beginning."""
+    n = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        n += 1
+    return n
+
+
+def _norm_chars(origins: Sequence[int], lines: _Lines, echo: set[int]) -> int:
+    """Count the normalised characters that stand on echo lines."""
+    return sum(1 for origin in origins if lines.at(origin) in echo) if echo else 0
+
+
+def _first_per_line(mentions: Sequence[Mention], lines: _Lines) -> tuple[Mention, ...]:
+    """Keep the first mention of a pattern in each line: a text source may date lines apart."""
+    first: dict[tuple[int, int], Mention] = {}
+    for mention in mentions:
+        first.setdefault((mention.pattern, lines.at(mention.start)), mention)
+    return tuple(first.values())

@@ -1,0 +1,152 @@
+"""Which parsed entry is which known one: by title, across moves, and through an edited title.
+
+Identity is the title within the base, the section breaks ties (SPEC 2). What stays unpaired is new, or gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Generic, Protocol, TypeVar
+
+from kbd.core.model import Entry, Pair, State
+
+MIN_BODY = 40
+"""Characters of equal body that make an entry without a comment the same under another title."""
+
+
+class Row(Protocol):
+    """What pairing needs of a known entry."""
+
+    @property
+    def norm(self) -> str: ...  # noqa: D102 - see kbd.store.ledger.lessons.EntryRow
+    @property
+    def section(self) -> str: ...  # noqa: D102
+    @property
+    def file(self) -> str: ...  # noqa: D102
+    @property
+    def place(self) -> int: ...  # noqa: D102
+    @property
+    def body(self) -> str: ...  # noqa: D102
+    @property
+    def state(self) -> State: ...  # noqa: D102
+    @property
+    def wrote(self) -> Pair | None: ...  # noqa: D102
+    @property
+    def gone_on(self) -> date | None: ...  # noqa: D102
+
+
+R = TypeVar("R", bound=Row)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A parsed entry with its place: file, whether that is an archive, and its number in the file."""
+
+    path: str
+    archive: bool
+    place: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Paired(Generic[R]):
+    """The outcome: the same entries (and whether the title was edited), new ones, and rows that are gone."""
+
+    same: list[tuple[Seen, R, bool]]
+    new: list[Seen]
+    gone: list[R]
+
+
+def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], today: date) -> Paired[R]:
+    """Pair parsed entries with known rows.
+
+    Args:
+        seen: the entries of all files that were read anew.
+        rows: all rows of the base, also those gone and archived.
+        kept: paths whose rows stay as they are (unchanged or unreadable).
+        today: the day; an entry gone on that day may come back under another title.
+    """
+    state = _Pairing(seen, [r for r in rows if r.file not in kept or r.gone_on is not None])
+    present: Callable[[R], bool] = lambda r: r.gone_on is None  # noqa: E731 - a name for the two uses
+    state.take(lambda s: (s.path, s.entry.norm, s.entry.section), lambda r: (r.file, r.norm, r.section), present)
+    state.take(lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (_archived(r), r.norm, r.section), present)
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), present)
+    state.take_edited()
+    state.rows += [r for r in rows if r.file in kept and r.gone_on is None and _archived(r)]
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), lambda r: _archived(r) and present(r))
+    state.take(lambda s: s.entry.norm, lambda r: r.norm, lambda r: True)
+    taken = {id(r) for _, r, _ in state.same}
+    live = {s.entry.norm for s, _, _ in state.same if not s.archive}
+    live |= {r.norm for r in rows if r.file in kept and r.gone_on is None and not _archived(r)}
+    new = [s for s in state.seen if not (s.archive and s.entry.norm in live)]
+    gone = [r for r in rows if id(r) not in taken and r.gone_on is None and r.file not in kept]
+    return Paired(state.same, new, gone)
+
+
+def _archived(row: Row) -> bool:
+    return row.state is State.ARCHIVED
+
+
+class _Pairing(Generic[R]):
+    """What is left to pair, and what is paired."""
+
+    def __init__(self, seen: Sequence[Seen], rows: Sequence[R]) -> None:
+        self.seen, self.rows = list(seen), list(rows)
+        self.same: list[tuple[Seen, R, bool]] = []
+
+    def take(
+        self, key_seen: Callable[[Seen], Hashable], key_row: Callable[[R], Hashable], fits: Callable[[R], bool]
+    ) -> None:
+        """Pair, in order, those with equal keys."""
+        waiting: dict[Hashable, list[R]] = {}
+        for row in self.rows:
+            if fits(row):
+                waiting.setdefault(key_row(row), []).append(row)
+        rest = []
+        for one in self.seen:
+            found = waiting.get(key_seen(one))
+            if found:
+                self._pair(one, found.pop(0), renamed=False)
+            else:
+                rest.append(one)
+        self.seen = rest
+
+    def _pair(self, one: Seen, row: R, *, renamed: bool) -> None:
+        self.same.append((one, row, renamed))
+        self.rows = [r for r in self.rows if r is not row]
+
+    def take_edited(self) -> None:
+        """Pair one gone and one new entry between the same neighbours, if comment or body vouch for it."""
+        before = {id(r): self._neighbours_of_row(r) for r in self.rows if r.gone_on is None}
+        rest = []
+        for one in self.seen:
+            here = self._neighbours_of_seen(one)
+            fits = [r for r in self.rows if before.get(id(r)) == here and r.file == one.path and _vouched(one.entry, r)]
+            rivals = [s for s in self.seen if s is not one and s.path == one.path and self._neighbours_of_seen(s) == here]
+            if len(fits) == 1 and not rivals:
+                self._pair(one, fits[0], renamed=True)
+            else:
+                rest.append(one)
+        self.seen = rest
+
+    def _neighbours_of_row(self, row: R) -> tuple[str | None, str | None]:
+        """Return the norms of the paired entries that stood around a row in its file."""
+        around = sorted((r.place, r.norm) for _, r, renamed in self.same if r.file == row.file and not renamed)
+        above = [norm for place, norm in around if place < row.place]
+        below = [norm for place, norm in around if place > row.place]
+        return (above[-1] if above else None, below[0] if below else None)
+
+    def _neighbours_of_seen(self, one: Seen) -> tuple[str | None, str | None]:
+        around = sorted((s.place, s.entry.norm) for s, _, renamed in self.same if s.path == one.path and not renamed)
+        above = [norm for place, norm in around if place < one.place]
+        below = [norm for place, norm in around if place > one.place]
+        return (above[-1] if above else None, below[0] if below else None)
+
+
+def _vouched(entry: Entry, row: Row) -> bool:
+    """Tell whether comment or body say that a new title belongs to a row."""
+    if entry.meta is not None and entry.meta.ref is not None:
+        return row.wrote is not None and row.wrote == Pair(entry.meta.ref, entry.meta.last)
+    return len(row.body) >= MIN_BODY and row.body == entry.body

@@ -1,0 +1,145 @@
+"""What one message says: which entries its blocks name, and which entries it wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kbd.core import entries as markdown
+from kbd.core.cite import Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
+from kbd.core.match import Matcher, Pattern, PatternKind
+from kbd.core.model import Author, Block, Message, ToolCall
+from kbd.core.normal import normalise
+
+_ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
+_SAME_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class CitingBlock:
+    """A block that names entries.
+
+    Attributes:
+        block: the block as decoded.
+        text: its text.
+        reading: what it names, of the bases that may earn from this message.
+    """
+
+    block: Block
+    text: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """An entry whose lines a message wrote into a knowledge file.
+
+    Attributes:
+        entry: its id.
+        wording: digest of the entry as written, where the whole file was written and the old text is unknown;
+            None where the message itself shows that the entry is new or changed.
+    """
+
+    entry: int
+    wording: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a message says.
+
+    Attributes:
+        citing: blocks that name entries.
+        wrote: entries it wrote.
+    """
+
+    citing: tuple[CitingBlock, ...]
+    wrote: tuple[Wrote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """All that reading a message needs: the patterns in use and the policy; immutable.
+
+    Attributes:
+        matcher: all bases' patterns.
+        lexicon: the entries behind them.
+        titles: pattern references by normalised title.
+        live: number of live entries by base.
+        policy: what counts.
+    """
+
+    matcher: Matcher
+    lexicon: Lexicon
+    titles: Mapping[str, tuple[int, ...]]
+    live: Mapping[int, int]
+    policy: MatchPolicy
+
+    @staticmethod
+    def of(patterns: Sequence[tuple[int, str, PatternKind, Known]], live: Mapping[int, int], policy: MatchPolicy) -> Reader:
+        """Build from (pattern id, text, kind, entry) rows."""
+        merged: dict[tuple[PatternKind, str], list[int]] = {}
+        for number, text, kind, _ in patterns:
+            merged.setdefault((kind, text), []).append(number)
+        matcher = Matcher([Pattern(text, kind, tuple(refs)) for (kind, text), refs in merged.items()])
+        titles = {text: tuple(refs) for (kind, text), refs in merged.items() if kind is PatternKind.TITLE}
+        return Reader(matcher, {number: known for number, _, _, known in patterns}, titles, live, policy)
+
+    def read(self, message: Message, bases: Collection[int], is_knowledge: Callable[[ToolCall], bool]) -> Said | None:
+        """Return what a message says, None if nothing.
+
+        Args:
+            message: as decoded.
+            bases: ids of the bases that may earn from it.
+            is_knowledge: tells whether a tool call names a knowledge file, an archive or a relations file.
+        """
+        citing: list[CitingBlock] = []
+        wrote: list[Wrote] = []
+        for block in message.blocks:
+            call = block.call
+            if call is not None and (call.own or is_knowledge(call)):
+                wrote.extend(() if call.own else self._written(call))
+                continue
+            if block.text and self._counts(block.author):
+                reading = self._read(message, block.text, bases)
+                if reading is not None:
+                    citing.append(CitingBlock(block, block.text, reading))
+        return Said(tuple(citing), tuple(wrote)) if citing or wrote else None
+
+    def _counts(self, author: Author) -> bool:
+        if author is Author.THINKING:
+            return self.policy.count_thinking
+        return author is Author.AGENT_TEXT or self.policy.count_tool_input
+
+    def _read(self, message: Message, text: str, bases: Collection[int]) -> Reading | None:
+        reading = read_block(text, self.matcher, self.lexicon)
+        if reading is None:
+            return None
+        reading = replace(reading, mentions=tuple(m for m in reading.mentions if m.base in bases))
+        if message.lines and reading.mentions:
+            reading = judge_lines(text, reading, message.lines, self.live, self.policy)
+        return reading if reading.mentions else None
+
+    def _written(self, call: ToolCall) -> list[Wrote]:
+        """Return the entries whose head stands in the new text of a call to a knowledge file."""
+        if call.whole_file:
+            return self._written_whole(call.written)
+        copied = normalise(call.copied)
+        found: list[Wrote] = []
+        for match in self.matcher.find(call.written):
+            pattern = self.matcher.patterns[match.pattern]
+            line = call.written[call.written.rfind("\n", 0, match.start) + 1 : match.start]
+            if pattern.kind is PatternKind.TITLE and _ENTRY_HEAD.search(line):
+                rest = normalise(call.written[match.start : match.start + _SAME_CHARS])
+                if not copied or rest not in copied:
+                    found.extend(Wrote(self.lexicon[ref].entry, None) for ref in pattern.refs)
+        return found
+
+    def _written_whole(self, text: str) -> list[Wrote]:
+        parsed = markdown.parse(text.encode("utf-8", "surrogatepass"))
+        found: list[Wrote] = []
+        for entry in parsed.entries:
+            digest = markdown.wording_digest(entry)
+            found.extend(Wrote(self.lexicon[ref].entry, digest) for ref in self.titles.get(entry.norm, ()))
+        return found

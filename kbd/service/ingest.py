@@ -1,0 +1,370 @@
+"""Reading transcripts into the ledger: one batch of records is one transaction, positions included.
+
+A record read twice changes nothing: what it says is stored under keys made of its content. Reading again from
+zero is therefore always allowed, and is how a new base, a new entry or a rewritten file is handled.
+"""
+
+from __future__ import annotations
+
+import bisect
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+from kbd.core.cite import Mention, digest, first_per_pattern, is_listing
+from kbd.core.model import Author, Decoded, Message, Record, RecordKind, TouchMode
+from kbd.core.normal import normalise
+from kbd.core.reading import CitingBlock, Reader, Said, Wrote
+from kbd.core.redact import redact
+from kbd.core.relate import name_file, paths_in_prose
+from kbd.sources.registry import Decoder, SourceFormat
+from kbd.store import tail
+from kbd.store.knowledge_paths import KnowledgePaths
+from kbd.store.ledger import Ledger, facts, transcripts
+from kbd.store.ledger.counts import recount
+from kbd.store.ledger.facts import BlockFact, Holder, MentionFact
+from kbd.store.ledger.growth import grow_relations
+from kbd.store.ledger.transcripts import FileRow, Tally
+from kbd.store.scan import Found
+
+FUTURE_SLACK = timedelta(minutes=5)
+MAX_FILES_PER_CITATION = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source as the service sees it.
+
+    Attributes:
+        id: in the ledger; name; root: absolute path.
+        format: the decoder's module.
+        is_text: lines of a log: one session a file, times by observation.
+    """
+
+    id: int
+    name: str
+    root: str
+    format: SourceFormat
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BaseScope:
+    """Which sessions a base earns from: all if `projects` is empty, else those whose cwd or git root lies inside."""
+
+    id: int
+    projects: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPolicy:
+    """Limits of reading: bytes of a record, characters of a snippet (0: none)."""
+
+    max_record: int = 8 << 20
+    snippet_chars: int = 160
+
+
+@dataclass(slots=True)
+class Report:
+    """What reading gave."""
+
+    records: int = 0
+    messages: int = 0
+    citing: int = 0
+    read_bytes: int = 0
+    more: bool = False
+    dirty: set[int] = field(default_factory=set)
+
+
+class Ingest:
+    """Reads files of sources with one set of patterns."""
+
+    def __init__(
+        self, ledger: Ledger, reader: Reader, bases: Sequence[BaseScope], paths: KnowledgePaths,
+        git_root: Callable[[str], str | None], policy: IngestPolicy, now: datetime, real_now: float,
+    ) -> None:
+        """Prepare a pass.
+
+        Args:
+            ledger: open for writing.
+            reader: patterns and policy.
+            bases: which base earns from which sessions.
+            paths: the knowledge files, to tell writing a lesson from citing it.
+            git_root: finds the git root of a directory.
+            policy: limits.
+            now: time of the pass; records cannot be later.
+            real_now: the real clock in seconds, for lines that wait for their end.
+        """
+        self.ledger, self.db = ledger, ledger.db
+        self.reader, self.bases, self.paths, self.git_root = reader, bases, paths, git_root
+        self.policy, self.now, self.real_now = policy, now, real_now
+        self.recovered = ledger.meta("recovered") == "1"
+        self.report = Report()
+
+    def read_file(self, source: SourceSpec, found: Found[object], row: FileRow) -> Iterator[Report]:
+        """Read what is new in a file, a batch a step; the report so far is yielded after each commit.
+
+        Raises:
+            FileUnreadable: the file cannot be read.
+            FileNotFoundError: it is gone.
+        """
+        position = row.position or tail.begin(found.path)
+        decoder = source.format.decoder(row.relpath, row.state if row.position else None)
+        from_start = row.position is None
+        accept = decoder.accepts
+        for batch in tail.read_batches(
+            found.path, position, now=self.real_now, accept_last=accept, max_record=self.policy.max_record
+        ):
+            with self.ledger.transaction():
+                if batch.restarted is not None:
+                    row = transcripts.begin_anew(self.db, row) if source.is_text else row
+                    decoder = source.format.decoder(row.relpath, None)
+                    from_start = True
+                one = _Batch(self, source, row, found, decoder)
+                one.read(batch.records)
+                one.store(batch.position, batch.oversize, from_start=from_start)
+            from_start = False
+            self.report.records += one.records
+            self.report.read_bytes += sum(len(r.data) + 1 for r in batch.records)
+            self.report.more = batch.more
+            yield self.report
+
+
+class _Batch:
+    """One batch of one file, within a transaction."""
+
+    def __init__(self, ingest: Ingest, source: SourceSpec, row: FileRow, found: Found[object], decoder: Decoder) -> None:
+        self.ingest, self.db, self.source, self.row, self.decoder = ingest, ingest.db, source, row, decoder
+        self.clock = _LineClock(self.db, row, found.mtime_ns, ingest.now) if source.is_text else None
+        self.kinds: dict[RecordKind, int] = {}
+        self.days: set[date] = set()
+        self.sessions: dict[str, date] = {}
+        self.newest: datetime | None = None
+        self.dirty: set[int] = set()
+        self.records = self.messages = 0
+
+    def read(self, records: Sequence[Record]) -> None:
+        """Take these records."""
+        for record in records:
+            observed = self.clock.at(record.offset) if self.clock else self.ingest.now
+            self._take(self.decoder.feed(record, observed))
+        self.records += len(records)
+        self._take(self.decoder.flush())
+
+    def _take(self, decoded: Decoded) -> None:
+        for kind in decoded.kinds:
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        if decoded.newest is not None:
+            newest = self._clamp(decoded.newest)
+            self.days.add(newest.date())
+            self.newest = max(newest, self.newest or newest)
+        for message in decoded.messages:
+            self.messages += 1
+            self._message(message)
+
+    def _clamp(self, at: datetime) -> datetime:
+        return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.now + FUTURE_SLACK else at.astimezone(UTC)
+
+    def store(self, position: tail.Position, oversize: int, *, from_start: bool) -> None:
+        tally = Tally(self.records, self.messages, self.kinds.get(RecordKind.UNKNOWN, 0),
+                      self.kinds.get(RecordKind.MALFORMED, 0), oversize)
+        transcripts.save_progress(self.db, self.row.id, position, self.decoder.state(), tally, self.newest,
+                                  from_start=from_start)
+        transcripts.note_activity(self.db, self.source.id, self.days, self.sessions.items(), self.newest)
+        recount(self.db, self.dirty, self.ingest.now.date())
+        grow_relations(self.db, self.dirty, self.ingest.now.date())
+        self.ingest.report.dirty |= self.dirty
+
+    def _message(self, message: Message) -> None:
+        at = self._clamp(message.at or self.ingest.now)
+        self.sessions[message.session] = max(at.date(), self.sessions.get(message.session, at.date()))
+        scope = self._scope(message.cwd)
+        said = self.ingest.reader.read(message, scope, lambda call: self.ingest.paths.named_by(call, message.cwd))
+        if said is None:
+            self._silent(message)
+            return
+        self.ingest.report.citing += 1
+        if message.lines:
+            self._store_by_day(message, said)
+        else:
+            self._store(message, said, self._key(message, at), at, observed=message.at is None)
+
+    def _scope(self, cwd: str | None) -> set[int]:
+        """Return the bases that earn from a session with this working directory."""
+        open_bases = {b.id for b in self.ingest.bases if not b.projects}
+        limited = [b for b in self.ingest.bases if b.projects]
+        if cwd is None or not limited:
+            return open_bases
+        roots = {cwd, self.ingest.git_root(cwd) or cwd}
+        inside = {b.id for b in limited if any(_lies_in(r, p) for r in roots for p in b.projects)}
+        return open_bases | inside
+
+    def _key(self, message: Message, at: datetime) -> bytes:
+        agent = self.source.format.agent
+        if message.native_id:
+            return facts.key_of(agent, "m", message.native_id)
+        text = "\n".join(b.text for b in message.blocks)
+        return facts.key_of(agent, "f", message.session, at.isoformat(), normalise(text))
+
+    def _holder(self, message: Message, at: datetime, *, observed: bool, session: str | None = None) -> Holder:
+        return Holder(session or message.session, at, observed, self.row.id, self.row.birth_ns, self.row.path,
+                      message.cwd, message.record_id, message.offset)
+
+    def _store_by_day(self, message: Message, said: Said) -> None:
+        """Store a paragraph of a log: each day that its lines have is a message of its own."""
+        starts = [line.start for line in message.lines]
+        shared = message.offset < self.row.shared_len
+        session = (self.row.shared_session if shared else None) or self._log_session(message)
+        for citing in said.citing:
+            by_day: dict[date, list[tuple[Mention, int]]] = {}
+            for mention in citing.reading.mentions:
+                line = max(bisect.bisect_right(starts, mention.start) - 1, 0)
+                by_day.setdefault(self._clamp(message.lines[line].at).date(), []).append((mention, line))
+            for day, found in sorted(by_day.items()):
+                at, observed = self._clamp(message.lines[found[0][1]].at), message.lines[found[0][1]].observed
+                if observed and self.ingest.recovered:
+                    at = self._covered(at, [m.entry for m, _ in found])
+                mentions = first_per_pattern([m for m, _ in found])
+                part = replace(citing, reading=replace(citing.reading, mentions=mentions))
+                key = self._paragraph_key(message, session, day if not observed else at.date(), shared)
+                self._store(message, Said((part,), ()), key, at, observed=observed, session=session)
+
+    def _covered(self, at: datetime, entries: Sequence[int]) -> datetime:
+        """After a restore, date an untimed line into the days that the file's number covers: it was read before."""
+        marks = ",".join("?" * len(entries))
+        covers = self.db.execute(f"SELECT max(covers) FROM entries WHERE id IN ({marks})", entries).fetchone()[0]  # noqa: S608
+        return min(at, datetime.fromisoformat(covers).replace(tzinfo=UTC)) if covers else at
+
+    def _log_session(self, message: Message) -> str:
+        return f"{self.source.name}:{message.session}"
+
+    def _paragraph_key(self, message: Message, session: str, day: date, shared: bool) -> bytes:
+        if message.record_id.startswith("t:"):
+            return facts.key_of("text", session, message.record_id, day.isoformat())
+        stream = self.row.shared_stream if shared and self.row.shared_stream else self.row.stream
+        return facts.key_of("text", stream, message.record_id, day.isoformat())
+
+    def _store(self, message: Message, said: Said, key: bytes, at: datetime, *, observed: bool,
+               session: str | None = None) -> None:
+        known = facts.hold_message(self.db, key, self.source.id, self._holder(message, at, observed=observed, session=session))
+        before = facts.entries_of_message(self.db, known)
+        files = self._files(message, [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT])
+        for citing in said.citing:
+            self._store_block(known, key, citing, files)
+        wrote = {w.entry for w in said.wrote if self._is_authorship(w, at.date())}
+        facts.hold_authorship(self.db, known, wrote)
+        if not message.lines:
+            self._judge(known)
+        self.dirty |= before | facts.entries_of_message(self.db, known)
+
+    def _store_block(self, known: int, key: bytes, citing: CitingBlock, files: tuple[str, ...]) -> None:
+        reading, block = citing.reading, citing.block
+        if block.native_id is not None:
+            block_key = facts.key_of(self.source.format.agent, "b", block.native_id)
+        elif self.clock is not None:
+            block_key = facts.key_of("p", key.hex())
+        else:
+            block_key = facts.key_of("t", key.hex(), block.author.value, reading.sha.hex())
+            self._supersede(known, normalise(citing.text))
+        mentions = first_per_pattern(reading.mentions)
+        fact = BlockFact(block_key, block.author.value, reading.norm_length, reading.sha,
+                         tuple(self._mention(m, citing.text, files) for m in mentions))
+        self.dirty |= facts.hold_block(self.db, known, fact, self.ingest.reader.lexicon)
+
+    def _supersede(self, known: int, norm: str) -> None:
+        """Let streamed partials of this text no longer count."""
+        partials = [b for b, length, sha in facts.growing_blocks(self.db, known)
+                    if length < len(norm) and digest(norm[:length]) == sha]
+        facts.supersede(self.db, partials)
+
+    def _mention(self, mention: Mention, text: str, files: tuple[str, ...]) -> MentionFact:
+        return MentionFact(mention.pattern, mention.entry, mention.listed, mention.own, mention.span, mention.prefix,
+                           snippet(text, mention.start, mention.end, self.ingest.policy.snippet_chars), files)
+
+    def _judge(self, known: int) -> None:
+        """Judge listing over all blocks of a message, base by base."""
+        mentions, length = facts.message_mentions(self.db, known)
+        reader = self.ingest.reader
+        for base in {m.base for m in mentions}:
+            part = [m for m in mentions if m.base == base]
+            as_mentions = [Mention(m.pattern, m.entry, m.base, 0, 0, m.own, m.span, b"") for m in part]
+            listed = is_listing(as_mentions, length, reader.live.get(base, 0), reader.policy)
+            facts.set_listed(self.db, part, listed)
+
+    def _is_authorship(self, wrote: Wrote, day: date) -> bool:
+        """Tell whether an entry was new or changed when a message wrote the whole file."""
+        if wrote.wording is None:
+            return True
+        row = self.db.execute("SELECT created, first_seen FROM entries WHERE id=?", (wrote.entry,)).fetchone()
+        if day.isoformat() in (row["created"], row["first_seen"]) or row["first_seen"] > day.isoformat() == row["created"]:
+            return True
+        known = self.db.execute("SELECT 1 FROM bodies WHERE entry=? AND sha=? AND day<=?",
+                                (wrote.entry, wrote.wording, max(day.isoformat(), row["first_seen"]))).fetchone()
+        return known is None
+
+    def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:
+        """Name the files a citation applies to: named in the message, else the last one the session touched."""
+        paths = [t.path for b in message.blocks if b.call for t in b.call.touched if t.mode is not TouchMode.MENTION]
+        for text in texts:
+            paths.extend(paths_in_prose(text))
+        if not paths:
+            paths = [t.path for t in message.recent[:1]]
+        return self._named(paths, message.cwd)
+
+    def _named(self, paths: Sequence[str], cwd: str | None) -> tuple[str, ...]:
+        root = self.ingest.git_root(cwd) if cwd else None
+        names: list[str] = []
+        for path in paths:
+            if self.ingest.paths.is_private(path, cwd):
+                continue
+            name = name_file(path, cwd, root)
+            if name and name not in names:
+                names.append(name)
+        return tuple(names[:MAX_FILES_PER_CITATION])
+
+    def _silent(self, message: Message) -> None:
+        """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
+        if not message.native_id:
+            return
+        known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
+        if known is None:
+            return
+        before = facts.entries_of_message(self.db, known)
+        for block in message.blocks:
+            if block.call is None and block.text:
+                self._supersede(known, normalise(block.text))
+        paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
+        facts.add_files(self.db, known, self._named(paths, message.cwd), MAX_FILES_PER_CITATION)
+        self.dirty |= before
+
+
+class _LineClock:
+    """The time of lines that carry none: when their bytes were first read, not later than the file's mtime then."""
+
+    def __init__(self, db: sqlite3.Connection, row: FileRow, mtime_ns: int, now: datetime) -> None:
+        self.db, self.file, self.high = db, row.id, row.high
+        self.marks = transcripts.marks_of(db, row.id)
+        self.fresh = min(now, datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+
+    def at(self, offset: int) -> datetime:
+        """Return the time of the line at a byte offset; a new day of reading is noted."""
+        i = bisect.bisect_right(self.marks, offset, key=lambda mark: mark[0]) - 1
+        if i >= 0 and (offset < self.high or self.marks[i][1].date() == self.fresh.date()):
+            return self.marks[i][1]
+        transcripts.add_mark(self.db, self.file, offset, self.fresh)
+        self.marks.append((offset, self.fresh))
+        return self.fresh
+
+
+def snippet(text: str, start: int, end: int, chars: int) -> str:
+    """Return up to `chars` characters around a match, on one line, secrets and control characters masked."""
+    if chars <= 0:
+        return ""
+    side = max((chars - (end - start)) // 2, 0)
+    first = max(start - side, 0)
+    return redact(" ".join(text[first : first + chars].split()))[:chars]
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

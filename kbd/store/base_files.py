@@ -1,0 +1,75 @@
+"""Reading the files of a knowledge base: only those that changed, archives beside them included."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kbd.core.model import Problem
+from kbd.errors import FileUnreadable
+from kbd.store.files import read_regular
+from kbd.store.ledger.lessons import NoteRow
+from kbd.store.notes import archive_of, is_archive, knowledge_files
+
+MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFile:
+    """A knowledge file as read; `data` is None where it is unchanged since the last sync."""
+
+    path: str
+    archive: bool
+    sha: str
+    size: int
+    mtime_ns: int
+    ino: int
+    data: bytes | None
+
+
+def describe(path: str, data: bytes) -> NoteFile:
+    """Return a file with these bytes, as they were just read or written."""
+    seen = os.stat(path)
+    return NoteFile(path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), seen.st_mtime_ns, seen.st_ino, data)
+
+
+def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[list[NoteFile], list[Problem]]:
+    """Return the files of a base and those that could not be read (`where` is the path).
+
+    A folder that is not there, or cannot be listed, leaves its files unread, not gone: a failed read is never an
+    empty result.
+
+    Args:
+        patterns: absolute globs.
+        known: the files as last synced, by path.
+    """
+    files: list[NoteFile] = []
+    problems: list[Problem] = []
+    listing = knowledge_files(patterns)
+    problems.extend(listing.problems)
+    lost = [p for p in known if any(p.startswith(folder.rstrip("/") + "/") for folder in listing.unlisted)]
+    paths = [*listing.files]
+    paths += [a for a in (archive_of(p) for p in listing.files) if os.path.lexists(a)]
+    paths += [p for p, row in known.items() if row.archive and p not in paths and os.path.lexists(p)]
+    for path in dict.fromkeys(paths):
+        try:
+            files.append(_read(path, known.get(path)))
+        except FileNotFoundError:
+            continue
+        except FileUnreadable as exc:
+            problems.append(Problem("knowledge_unreadable", path, exc.what, exc.hint))
+    read = {f.path for f in files}
+    problems.extend(Problem("knowledge_unreadable", p, "its folder cannot be listed", "mount or restore the folder")
+                    for p in lost if p not in read)
+    return files, problems
+
+
+def _read(path: str, row: NoteRow | None) -> NoteFile:
+    seen = os.stat(path)
+    if row is not None and (row.size, row.mtime_ns, row.ino) == (seen.st_size, seen.st_mtime_ns, seen.st_ino):
+        return NoteFile(path, row.archive, row.sha, row.size, row.mtime_ns, row.ino, None)
+    data = read_regular(path, MAX_BYTES)
+    sha = hashlib.sha256(data).hexdigest()
+    return NoteFile(path, is_archive(path), sha, len(data), seen.st_mtime_ns, seen.st_ino, data)

@@ -1,0 +1,70 @@
+"""From facts to numbers: which mentions count, and what `ref`, `last`, `citations`, `sessions` are.
+
+A mention counts if its block is valid, its message is no listing, its day lies within the life of the
+pattern that matched (first sight, alias end), and its session did not write the entry earlier that day.
+A reference is a distinct (session, day); those on or before the day that the adopted number covers are
+evidence, not added.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import date
+
+COUNTING = """
+  FROM mentions m
+  JOIN blocks b ON b.id = m.block AND b.superseded = 0
+  JOIN messages g ON g.id = b.message
+  JOIN patterns p ON p.id = m.pattern
+  WHERE m.entry = :entry AND m.listed = 0
+    AND (p.earns_from IS NULL OR g.day >= p.earns_from) AND (p.until IS NULL OR g.day <= p.until)
+    AND NOT EXISTS (
+      SELECT 1 FROM authorships a JOIN messages w ON w.id = a.message
+      WHERE a.entry = m.entry AND w.session = g.session AND w.day = g.day AND w.at < g.at)
+"""
+
+
+def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None:
+    """Compute the numbers of these entries anew from the facts; idempotent."""
+    for entry in entries:
+        row = db.execute("SELECT base_ref, adjust, covers, last_floor FROM entries WHERE id=?", (entry,)).fetchone()
+        if row is None:
+            continue
+        references = reference_days(db, entry)
+        covers = row["covers"] or ""
+        added = sum(1 for _, day in references if day > covers)
+        db.execute("DELETE FROM refs WHERE entry=?", (entry,))
+        db.executemany("INSERT INTO refs VALUES (?,?,?,?)", [(entry, s, d, d > covers) for s, d in references])
+        days = [day for _, day in references] + [d for d in (row["covers"], row["last_floor"]) if d]
+        days = [d for d in days if d <= today.isoformat()]
+        citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]  # noqa: S608 - a constant
+        listed = db.execute(
+            "SELECT count(DISTINCT b.message) FROM mentions m JOIN blocks b ON b.id=m.block "
+            "WHERE m.entry=? AND m.listed=1 AND b.superseded=0", (entry,)
+        ).fetchone()[0]
+        db.execute(
+            "UPDATE entries SET ref=?, last=?, citations=?, sessions=?, listed=? WHERE id=?",
+            (max(row["base_ref"] + row["adjust"] + added, 0), max(days, default=None), citations,
+             len({session for session, _ in references}), listed, entry),
+        )
+
+
+def reference_days(db: sqlite3.Connection, entry: int) -> list[tuple[str, str]]:
+    """Return the references of an entry: distinct (session, day), in order of day."""
+    rows = db.execute(
+        f"SELECT DISTINCT g.session, g.day {COUNTING} ORDER BY g.day, g.session", {"entry": entry}  # noqa: S608 - a constant
+    )
+    return [(str(r[0]), str(r[1])) for r in rows]
+
+
+def added_after(db: sqlite3.Connection, entry: int, covers: str | None) -> int:
+    """Return how many references lie after a day that a number covers."""
+    return sum(1 for _, day in reference_days(db, entry) if day > (covers or ""))
+
+
+def references_since(db: sqlite3.Connection, base: int, day: date) -> int:
+    """Return the references of a base dated on or after a day."""
+    return int(db.execute(
+        "SELECT count(*) FROM refs r JOIN entries e ON e.id=r.entry WHERE e.base=? AND r.day>=?", (base, day.isoformat())
+    ).fetchone()[0])

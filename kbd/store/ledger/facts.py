@@ -1,0 +1,247 @@
+"""Writing what a message named: idempotent, so that reading a record twice changes nothing.
+
+A message is credited to its earliest holder: by record time, then by birth time of the file, then the file
+kbd saw first, then by path. A block that grows (a streamed partial and its full text) counts once: the
+shorter one is superseded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Container, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+_UNBORN = 2**62
+"""Birth time of a file whose file system tells none: later than any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A place where a message was found.
+
+    Attributes:
+        session: the session it counts for there.
+        at: time of its first record, UTC.
+        observed: the time is that of reading.
+        file: id of the file; its birth in ns, None if unknown; its path.
+        cwd: working directory, None if unknown.
+        record: record id for the evidence.
+        offset: byte offset of the record.
+    """
+
+    session: str
+    at: datetime
+    observed: bool
+    file: int
+    birth_ns: int | None
+    path: str
+    cwd: str | None
+    record: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MentionFact:
+    """A named entry, ready to be stored."""
+
+    pattern: int
+    entry: int
+    listed: bool
+    own: int
+    span: int
+    prefix: bytes
+    snippet: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFact:
+    """A block with its mentions.
+
+    Attributes:
+        key: content identity.
+        author: author class.
+        norm_length: characters of its whole normalised text.
+        sha: digest of the normalised text.
+    """
+
+    key: bytes
+    author: str
+    norm_length: int
+    sha: bytes
+    mentions: tuple[MentionFact, ...]
+
+
+def key_of(*parts: str) -> bytes:
+    """Return the 20-byte content identity of these parts, in order."""
+    joined = "\x1f".join(f"{len(p)}:{p}" for p in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()[:20]
+
+
+def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder) -> int:
+    """Note that a file holds a message; credit goes to the earliest holder. Return the message's id."""
+    at, day = holder.at.isoformat(timespec="microseconds"), holder.at.date().isoformat()
+    db.execute(
+        "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd) VALUES (?,?,?,?,?,?)",
+        (key, source, holder.session, at, day, holder.cwd),
+    )
+    message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
+    birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
+    db.execute(
+        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(message, session, file) DO UPDATE SET "
+        "at=excluded.at, record=excluded.record, offset=excluded.offset, cwd=excluded.cwd "
+        "WHERE holders.observed=0 AND excluded.at < holders.at",
+        (message, holder.file, holder.session, at, holder.observed, birth, holder.path, holder.cwd,
+         holder.record, holder.offset),
+    )
+    first = db.execute(
+        "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1", (message,)
+    ).fetchone()
+    db.execute(
+        "UPDATE messages SET session=?, at=?, day=?, cwd=? WHERE id=? AND (session, at) IS NOT (?, ?)",
+        (first["session"], first["at"], first["at"][:10], first["cwd"], message, first["session"], first["at"]),
+    )
+    return message
+
+
+def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:
+    """Return (id, length, digest) of the text blocks of a message that may be partials of a longer text."""
+    rows = db.execute(
+        "SELECT id, length, sha FROM blocks WHERE message=? AND superseded=0 AND author!='agent_tool_input'", (message,)
+    )
+    return [(int(r[0]), int(r[1]), bytes(r[2])) for r in rows]
+
+
+def supersede(db: sqlite3.Connection, blocks: Collection[int]) -> None:
+    """Let stored partials no longer count: a text that continues them was found."""
+    db.executemany("UPDATE blocks SET superseded=1 WHERE id=?", [(b,) for b in blocks])
+
+
+def hold_block(db: sqlite3.Connection, message: int, block: BlockFact, in_use: Container[int]) -> set[int]:
+    """Store a block and its mentions; a block known at greater length stays as it is.
+
+    Where a block under the same key has grown, mentions that its fuller text no longer holds are removed, but never
+    those of patterns that are no longer in use (their text is not looked for). Return the entries that lost one.
+    """
+    row = db.execute("SELECT id, length FROM blocks WHERE key=?", (block.key,)).fetchone()
+    if row is not None and row["length"] > block.norm_length:
+        return set()
+    lost: set[int] = set()
+    if row is None:
+        cut = _is_cut_of_known(db, message, block)
+        block_id = int(
+            db.execute(
+                "INSERT INTO blocks(key, message, author, length, sha, superseded) VALUES (?,?,?,?,?,?) RETURNING id",
+                (block.key, message, block.author, block.norm_length, block.sha, cut),
+            ).fetchone()[0]
+        )
+    else:
+        block_id = int(row["id"])
+        db.execute("UPDATE blocks SET length=?, sha=? WHERE id=?", (block.norm_length, block.sha, block_id))
+        lost = _drop_unnamed(db, block_id, {m.pattern for m in block.mentions}, in_use)
+    _hold_mentions(db, block_id, block.mentions)
+    return lost
+
+
+def _is_cut_of_known(db: sqlite3.Connection, message: int, block: BlockFact) -> bool:
+    """Tell whether a longer stored text of the message names the same entries after the same words."""
+    if block.author == "agent_tool_input" or not block.mentions:
+        return False
+    prefixes = {(m.pattern, m.prefix) for m in block.mentions}
+    for row in db.execute(
+        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND length>=? AND author=?",
+        (message, block.norm_length, block.author),
+    ).fetchall():
+        known = {(int(r[0]), bytes(r[1])) for r in db.execute("SELECT pattern, prefix FROM mentions WHERE block=?", row)}
+        if prefixes <= known:
+            return True
+    return False
+
+
+def _hold_mentions(db: sqlite3.Connection, block: int, mentions: Sequence[MentionFact]) -> None:
+    for m in mentions:
+        db.execute(
+            "INSERT INTO mentions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT(block, pattern) DO UPDATE SET "
+            "listed=excluded.listed, own=excluded.own, span=excluded.span, "
+            "files=CASE WHEN excluded.files='[]' THEN files ELSE excluded.files END",
+            (block, m.pattern, m.entry, m.listed, m.own, m.span, m.prefix, m.snippet,
+             json.dumps(m.files, ensure_ascii=False)),
+        )
+
+
+def _drop_unnamed(db: sqlite3.Connection, block: int, named: Container[int], in_use: Container[int]) -> set[int]:
+    rows = db.execute("SELECT pattern, entry FROM mentions WHERE block=?", (block,)).fetchall()
+    gone = [r for r in rows if r["pattern"] in in_use and r["pattern"] not in named]
+    db.executemany("DELETE FROM mentions WHERE block=? AND pattern=?", [(block, r["pattern"]) for r in gone])
+    return {int(r["entry"]) for r in gone}
+
+
+def message_id(db: sqlite3.Connection, key: bytes) -> int | None:
+    """Return the id of a message, None if it names and wrote nothing."""
+    row = db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def add_files(db: sqlite3.Connection, message: int, names: Sequence[str], limit: int) -> bool:
+    """Add files to all mentions of a message, up to a limit each; True if something was added."""
+    added = False
+    rows = db.execute(
+        "SELECT m.block, m.pattern, m.files FROM blocks b JOIN mentions m ON m.block=b.id WHERE b.message=?", (message,)
+    ).fetchall()
+    for row in rows:
+        old = json.loads(row["files"])
+        new = [*old, *(n for n in names if n not in old)][:limit]
+        if new != old:
+            db.execute("UPDATE mentions SET files=? WHERE block=? AND pattern=?",
+                       (json.dumps(new, ensure_ascii=False), row["block"], row["pattern"]))
+            added = True
+    return added
+
+
+@dataclass(frozen=True, slots=True)
+class MessageMention:
+    """A stored mention as the listing rule needs it."""
+
+    block: int
+    pattern: int
+    entry: int
+    base: int
+    own: int
+    span: int
+    listed: bool
+
+
+def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[MessageMention], int]:
+    """Return all mentions of a message's valid blocks, and the length of those blocks."""
+    rows = db.execute(
+        "SELECT m.block, m.pattern, m.entry, e.base, m.own, m.span, m.listed FROM blocks b "
+        "JOIN mentions m ON m.block=b.id JOIN entries e ON e.id=m.entry WHERE b.message=? AND b.superseded=0", (message,)
+    )
+    mentions = [MessageMention(*map(int, tuple(r)[:6]), bool(r[6])) for r in rows]
+    length = db.execute(
+        "SELECT coalesce(sum(length), 0) FROM blocks WHERE message=? AND superseded=0", (message,)
+    ).fetchone()[0]
+    return mentions, int(length)
+
+
+def set_listed(db: sqlite3.Connection, mentions: Collection[MessageMention], listed: bool) -> None:
+    """Set the verdict of these mentions."""
+    for m in mentions:
+        db.execute("UPDATE mentions SET listed=? WHERE block=? AND pattern=?", (listed, m.block, m.pattern))
+
+
+def hold_authorship(db: sqlite3.Connection, message: int, entries: Collection[int]) -> None:
+    """Note that a message wrote these entries."""
+    db.executemany("INSERT OR IGNORE INTO authorships VALUES (?,?)", [(message, e) for e in entries])
+
+
+def entries_of_message(db: sqlite3.Connection, message: int) -> set[int]:
+    """Return the entries a message names or wrote: those to count again when its credit moves."""
+    rows = db.execute(
+        "SELECT entry FROM authorships WHERE message=?1 UNION "
+        "SELECT m.entry FROM blocks b JOIN mentions m ON m.block=b.id WHERE b.message=?1", (message,)
+    )
+    return {int(r[0]) for r in rows}

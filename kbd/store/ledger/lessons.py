@@ -1,0 +1,264 @@
+"""The ledger's rows of bases, knowledge files and entries."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from kbd.core.model import Pair, Problem, State
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """An entry as the ledger knows it; the fields are the columns (see schema.py), days as dates."""
+
+    id: int
+    base: int
+    title: str
+    norm: str
+    section: str
+    handle: str
+    type: str
+    type_source: str
+    file: str
+    line: int
+    place: int
+    body: str
+    body_sha: str
+    ident: str | None
+    state: State
+    created: date | None
+    first_seen: date
+    base_ref: int
+    covers: date | None
+    adjust: int
+    last_floor: date | None
+    wrote: Pair | None
+    wrote_state: State | None
+    wrote_marker: bool | None
+    due: Pair | None
+    due_state: State | None
+    due_marker: bool | None
+    file_ref: int | None
+    file_last: date | None
+    file_state: State | None
+    file_marker: bool
+    bad_date: bool
+    dormant_since: date | None
+    archived_since: date | None
+    active_since: date | None
+    pinned: bool
+    gone_on: date | None
+    unmatchable: bool
+    ref: int
+    last: date | None
+    citations: int
+    sessions: int
+    listed: int
+
+    def differs_from_file(self, *, markers: bool) -> bool:
+        """Tell whether the file says something else than the ledger wants, or nothing where there is something to say."""
+        if self.file_ref is None:
+            return self.pair != Pair(0, None) or self.state is not State.ACTIVE
+        state = self.file_state or State.ACTIVE
+        marker = markers and self.state is State.DORMANT
+        misses_marker = self.state is not State.ARCHIVED and markers and self.file_marker is not marker
+        return Pair(self.file_ref, self.file_last) != self.pair or state is not self.state or misses_marker
+
+    @property
+    def pair(self) -> Pair:
+        """The pair the ledger wants in the file."""
+        return Pair(self.ref, self.last)
+
+
+def day(text: str | None) -> date | None:
+    """Read a day column."""
+    return None if text is None else date.fromisoformat(text)
+
+
+def _pair(ref: int | None, last: str | None) -> Pair | None:
+    return None if ref is None else Pair(ref, day(last))
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def _entry(r: sqlite3.Row) -> EntryRow:
+    return EntryRow(
+        id=r["id"], base=r["base"], title=r["title"], norm=r["norm"], section=r["section"], handle=r["handle"],
+        type=r["type"], type_source=r["type_source"], file=r["file"], line=r["line"], place=r["place"],
+        body=r["body"], body_sha=r["body_sha"], ident=r["ident"], state=State(r["state"]), created=day(r["created"]),
+        first_seen=date.fromisoformat(r["first_seen"]), base_ref=r["base_ref"], covers=day(r["covers"]),
+        adjust=r["adjust"], last_floor=day(r["last_floor"]), wrote=_pair(r["wrote_ref"], r["wrote_last"]),
+        wrote_state=State(r["wrote_state"]) if r["wrote_state"] else None, due=_pair(r["due_ref"], r["due_last"]),
+        wrote_marker=_flag(r["wrote_marker"]), due_marker=_flag(r["due_marker"]),
+        due_state=State(r["due_state"]) if r["due_state"] else None, file_ref=r["file_ref"],
+        file_last=day(r["file_last"]),
+        file_state=State(r["file_state"]) if r["file_state"] else None, file_marker=bool(r["file_marker"]), bad_date=bool(r["bad_date"]), dormant_since=day(r["dormant_since"]),
+        archived_since=day(r["archived_since"]), active_since=day(r["active_since"]), pinned=bool(r["pinned"]),
+        gone_on=day(r["gone_on"]), unmatchable=bool(r["unmatchable"]), ref=r["ref"], last=day(r["last"]),
+        citations=r["citations"], sessions=r["sessions"], listed=r["listed"],
+    )
+
+
+def entries_of(db: sqlite3.Connection, base: int, *, gone: bool = False) -> list[EntryRow]:
+    """Return a base's entries in the order of file and place; those gone from the files only on demand."""
+    where = "" if gone else "AND gone_on IS NULL"
+    rows = db.execute(f"SELECT * FROM entries WHERE base=? {where} ORDER BY file, place, id", (base,))  # noqa: S608 - constants
+    return [_entry(r) for r in rows]
+
+
+def entry_row(db: sqlite3.Connection, entry: int) -> EntryRow:
+    """Return one entry; KeyError if there is none."""
+    row = db.execute("SELECT * FROM entries WHERE id=?", (entry,)).fetchone()
+    if row is None:
+        raise KeyError(entry)
+    return _entry(row)
+
+
+def entries_of_file(db: sqlite3.Connection, path: str) -> list[EntryRow]:
+    """Return the entries that stand in a file, in order."""
+    rows = db.execute("SELECT * FROM entries WHERE file=? AND gone_on IS NULL ORDER BY place, id", (path,))
+    return [_entry(r) for r in rows]
+
+
+def update_entry(db: sqlite3.Connection, entry: int, **columns: object) -> None:
+    """Set columns of an entry; states and dates are written as text."""
+    names = ", ".join(f"{name}=?" for name in columns)
+    db.execute(f"UPDATE entries SET {names} WHERE id=?", (*map(column, columns.values()), entry))  # noqa: S608 - names are ours
+
+
+def insert_entry(db: sqlite3.Connection, **columns: object) -> int:
+    """Add an entry and return its id."""
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    row = db.execute(
+        f"INSERT INTO entries({names}) VALUES ({marks}) RETURNING id", tuple(map(column, columns.values()))  # noqa: S608 - names are ours
+    ).fetchone()
+    return int(row[0])
+
+
+def column(value: object) -> object:
+    """Turn a value into what a column holds."""
+    if isinstance(value, State):
+        return value.value
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def confirm_written(db: sqlite3.Connection, entry: int) -> None:
+    """Note that the intended values stand in the file."""
+    db.execute(
+        "UPDATE entries SET wrote_ref=due_ref, wrote_last=due_last, wrote_state=due_state, wrote_marker=due_marker, "
+        "due_ref=NULL, due_last=NULL, due_state=NULL, due_marker=NULL WHERE id=? AND due_ref IS NOT NULL", (entry,),
+    )
+
+
+def base_id(db: sqlite3.Connection, name: str) -> int:
+    """Return the id of a base, made at first sight."""
+    db.execute("INSERT OR IGNORE INTO bases(name) VALUES (?)", (name,))
+    return int(db.execute("SELECT id FROM bases WHERE name=?", (name,)).fetchone()[0])
+
+
+def add_pair(db: sqlite3.Connection, entry: int, pair: Pair) -> None:
+    """Remember a pair that kbd wrote or took in."""
+    db.execute("INSERT OR IGNORE INTO pairs VALUES (?,?,?)", (entry, pair.ref, pair.last.isoformat() if pair.last else ""))
+
+
+def pairs_of(db: sqlite3.Connection, entry: int) -> frozenset[Pair]:
+    """Return all pairs kbd ever wrote or took in for an entry."""
+    rows = db.execute("SELECT ref, last FROM pairs WHERE entry=?", (entry,))
+    return frozenset(Pair(int(r[0]), day(r[1] or None)) for r in rows)
+
+
+def add_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, earns_from: date | None) -> bool:
+    """Let a text cite an entry from a day on; True if it is new. A pattern that had ended lives again."""
+    row = db.execute("SELECT id, until FROM patterns WHERE entry=? AND kind=? AND text=?", (entry, kind, text)).fetchone()
+    if row is None:
+        db.execute("INSERT INTO patterns(entry, kind, text, earns_from) VALUES (?,?,?,?)",
+                   (entry, kind, text, column(earns_from)))
+        return True
+    if row["until"] is not None:
+        db.execute("UPDATE patterns SET until=NULL WHERE id=?", (row["id"],))
+    return False
+
+
+def end_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, until: date) -> None:
+    """Let a text cite an entry up to a day only."""
+    db.execute("UPDATE patterns SET until=? WHERE entry=? AND kind=? AND text=? AND until IS NULL",
+               (until.isoformat(), entry, kind, text))
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRow:
+    """A pattern with the entry behind it, as the matcher's lexicon needs it."""
+
+    id: int
+    entry: int
+    base: int
+    kind: str
+    text: str
+    body: str
+
+
+def patterns_in_use(db: sqlite3.Connection, today: date) -> list[PatternRow]:
+    """Return the patterns of all entries that stand in a file, aliases up to their end."""
+    rows = db.execute(
+        "SELECT p.id, p.entry, e.base, p.kind, p.text, e.body FROM patterns p JOIN entries e ON e.id=p.entry "
+        "WHERE e.gone_on IS NULL AND (p.until IS NULL OR p.until>=?) ORDER BY p.id", (today.isoformat(),)
+    )
+    return [PatternRow(*tuple(r)) for r in rows]
+
+
+def live_counts(db: sqlite3.Connection) -> dict[int, int]:
+    """Return the number of live (active and dormant) entries by base."""
+    rows = db.execute("SELECT base, count(*) FROM entries WHERE gone_on IS NULL AND state!='archived' GROUP BY base")
+    return {int(r[0]): int(r[1]) for r in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A knowledge file as last synced."""
+
+    path: str
+    base: int
+    archive: bool
+    sha: str
+    size: int
+    mtime_ns: int
+    ino: int
+    wrote_at: float | None
+
+
+def notes_of(db: sqlite3.Connection, base: int) -> dict[str, NoteRow]:
+    """Return the knowledge files of a base as last synced, by path."""
+    rows = db.execute("SELECT path, base, archive, sha, size, mtime_ns, ino, wrote_at FROM notes WHERE base=?", (base,))
+    return {r["path"]: NoteRow(r["path"], r["base"], bool(r["archive"]), *tuple(r)[3:]) for r in rows}
+
+
+def save_note(db: sqlite3.Connection, note: NoteRow, tokens: int, problems: Sequence[Problem]) -> None:
+    """Store what was synced from a knowledge file."""
+    text = json.dumps([[p.code, p.where, p.what, p.hint] for p in problems], ensure_ascii=False)
+    db.execute(
+        "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(path) DO UPDATE SET base=excluded.base, "
+        "archive=excluded.archive, sha=excluded.sha, size=excluded.size, mtime_ns=excluded.mtime_ns, ino=excluded.ino, "
+        "tokens=excluded.tokens, problems=excluded.problems",
+        (note.path, note.base, note.archive, note.sha, note.size, note.mtime_ns, note.ino, tokens, text, note.wrote_at),
+    )
+
+
+def set_fault(db: sqlite3.Connection, problem: Problem) -> None:
+    """Raise a standing problem, shown until it is cleared."""
+    db.execute("INSERT OR REPLACE INTO faults VALUES (?,?,?,?)", (problem.code, problem.where, problem.what, problem.hint))
+
+
+def clear_fault(db: sqlite3.Connection, code: str, place: str) -> None:
+    """Take back a standing problem."""
+    db.execute("DELETE FROM faults WHERE code=? AND place=?", (code, place))
+
+
+def faults(db: sqlite3.Connection) -> list[Problem]:
+    """Return the standing problems."""
+    return [Problem(*tuple(r)) for r in db.execute("SELECT code, place, what, hint FROM faults ORDER BY code, place")]

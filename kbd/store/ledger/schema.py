@@ -1,0 +1,146 @@
+"""The ledger's tables, and how an older ledger becomes the present one.
+
+Every number kbd shows is a function of these facts: messages with their holders, the mentions in their
+blocks, who wrote which entry when, and what a person's file said when kbd first saw it. Days are ISO
+strings (UTC), times ISO strings with microseconds and offset (UTC), so that they sort as text.
+"""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE bases (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+  first_read TEXT,                      -- day of the first complete reading
+  decay_after TEXT,                     -- no decay pass on or before this day
+  last_decay TEXT                       -- day of the last decay pass
+);
+
+CREATE TABLE notes (                    -- knowledge files as last synced
+  path TEXT PRIMARY KEY, base INTEGER NOT NULL REFERENCES bases(id), archive INTEGER NOT NULL,
+  sha TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ino INTEGER NOT NULL,
+  tokens INTEGER NOT NULL DEFAULT 0,
+  problems TEXT NOT NULL DEFAULT '[]',
+  wrote_at REAL                         -- real clock of kbd's last write, for coalescing
+) WITHOUT ROWID;
+
+CREATE TABLE entries (
+  id INTEGER PRIMARY KEY, base INTEGER NOT NULL REFERENCES bases(id),
+  title TEXT NOT NULL, norm TEXT NOT NULL, section TEXT NOT NULL, handle TEXT NOT NULL,
+  type TEXT NOT NULL, type_source TEXT NOT NULL,
+  file TEXT NOT NULL, line INTEGER NOT NULL, place INTEGER NOT NULL, body TEXT NOT NULL DEFAULT '',
+  body_sha TEXT NOT NULL DEFAULT '', ident TEXT,
+  state TEXT NOT NULL, created TEXT, first_seen TEXT NOT NULL,
+  base_ref INTEGER NOT NULL DEFAULT 0, covers TEXT, adjust INTEGER NOT NULL DEFAULT 0, last_floor TEXT,
+  wrote_ref INTEGER, wrote_last TEXT, wrote_state TEXT, wrote_marker INTEGER,       -- confirmed in the file
+  due_ref INTEGER, due_last TEXT, due_state TEXT, due_marker INTEGER,             -- intended, committed before the rename
+  file_ref INTEGER, file_last TEXT, file_state TEXT, file_marker INTEGER NOT NULL DEFAULT 0, bad_date INTEGER NOT NULL DEFAULT 0,
+  dormant_since TEXT, archived_since TEXT, active_since TEXT, pinned INTEGER NOT NULL DEFAULT 0,
+  gone_on TEXT, unmatchable INTEGER NOT NULL DEFAULT 0,
+  ref INTEGER NOT NULL DEFAULT 0, last TEXT,                  -- as counted; see counts.py
+  citations INTEGER NOT NULL DEFAULT 0, sessions INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX entries_base ON entries(base, norm);
+CREATE INDEX entries_file ON entries(file);
+
+CREATE TABLE patterns (                 -- what cites an entry: title, id, handle, and aliases with an end
+  id INTEGER PRIMARY KEY, entry INTEGER NOT NULL REFERENCES entries(id),
+  kind TEXT NOT NULL, text TEXT NOT NULL,
+  earns_from TEXT,                      -- NULL: from all history
+  until TEXT,                           -- NULL: for ever
+  UNIQUE (entry, kind, text)
+);
+
+CREATE TABLE pairs (                    -- every (ref, last) kbd wrote or took in
+  entry INTEGER NOT NULL, ref INTEGER NOT NULL, last TEXT NOT NULL,
+  PRIMARY KEY (entry, ref, last)
+) WITHOUT ROWID;
+
+CREATE TABLE bodies (                   -- when which wording of an entry was first seen
+  entry INTEGER NOT NULL, sha TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (entry, sha)
+) WITHOUT ROWID;
+
+CREATE TABLE sources (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, root TEXT NOT NULL, agent TEXT NOT NULL,
+  last_record_at TEXT, health TEXT NOT NULL DEFAULT 'ok', detail TEXT NOT NULL DEFAULT ''
+);
+
+CREATE TABLE files (                    -- transcripts and how far they were read
+  id INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources(id), path TEXT NOT NULL, relpath TEXT NOT NULL,
+  dev INTEGER NOT NULL, ino INTEGER NOT NULL, birth_ns INTEGER, gone INTEGER NOT NULL DEFAULT 0,
+  position TEXT, state BLOB, stream TEXT NOT NULL, shared_stream TEXT, shared_session TEXT, shared_len INTEGER NOT NULL DEFAULT 0,
+  size INTEGER NOT NULL DEFAULT 0, offset INTEGER NOT NULL DEFAULT 0, high INTEGER NOT NULL DEFAULT 0, mtime_ns INTEGER NOT NULL DEFAULT 0,
+  records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
+  unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
+  first_line TEXT, old_stream TEXT, old_position TEXT,   -- text logs: what a rotated copy is recognised by
+  last_record_at TEXT, fault TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX files_ino ON files(source, dev, ino);
+CREATE INDEX files_path ON files(source, path);
+
+CREATE TABLE marks (                    -- when the bytes from an offset on were first read: the time of untimed lines
+  file INTEGER NOT NULL, offset INTEGER NOT NULL, at TEXT NOT NULL, PRIMARY KEY (file, offset)
+) WITHOUT ROWID;
+
+CREATE TABLE activity (source INTEGER NOT NULL, day TEXT NOT NULL, PRIMARY KEY (source, day)) WITHOUT ROWID;
+CREATE TABLE seen_sessions (
+  source INTEGER NOT NULL, session TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (source, session)
+) WITHOUT ROWID;
+
+CREATE TABLE messages (                 -- messages that name or write an entry, credited to their earliest holder
+  id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, source INTEGER NOT NULL,
+  session TEXT NOT NULL, at TEXT NOT NULL, day TEXT NOT NULL, cwd TEXT
+);
+CREATE INDEX messages_day ON messages(session, day);
+
+CREATE TABLE holders (                  -- every place a message was found
+  message INTEGER NOT NULL REFERENCES messages(id), file INTEGER NOT NULL, session TEXT NOT NULL,
+  at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
+  record TEXT NOT NULL, offset INTEGER NOT NULL,
+  PRIMARY KEY (message, session, file)
+) WITHOUT ROWID;
+
+CREATE TABLE blocks (
+  id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, message INTEGER NOT NULL REFERENCES messages(id),
+  author TEXT NOT NULL, length INTEGER NOT NULL, sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX blocks_message ON blocks(message);
+
+CREATE TABLE mentions (
+  block INTEGER NOT NULL REFERENCES blocks(id), pattern INTEGER NOT NULL, entry INTEGER NOT NULL,
+  listed INTEGER NOT NULL, own INTEGER NOT NULL, span INTEGER NOT NULL, prefix BLOB NOT NULL,
+  snippet TEXT NOT NULL, files TEXT NOT NULL DEFAULT '[]',
+  PRIMARY KEY (block, pattern)
+) WITHOUT ROWID;
+CREATE INDEX mentions_entry ON mentions(entry);
+
+CREATE TABLE refs (                     -- the references, as counted: made anew from the facts above
+  entry INTEGER NOT NULL, session TEXT NOT NULL, day TEXT NOT NULL, added INTEGER NOT NULL,
+  PRIMARY KEY (entry, session, day)
+) WITHOUT ROWID;
+CREATE INDEX refs_day ON refs(day);
+
+CREATE TABLE authorships (
+  message INTEGER NOT NULL REFERENCES messages(id), entry INTEGER NOT NULL, PRIMARY KEY (message, entry)
+) WITHOUT ROWID;
+CREATE INDEX authorships_entry ON authorships(entry);
+
+CREATE TABLE events (                   -- what happened to entries and files, for `kbd log`
+  id INTEGER PRIMARY KEY, at TEXT NOT NULL, day TEXT NOT NULL, kind TEXT NOT NULL,
+  base INTEGER, entry INTEGER, title TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX events_entry ON events(entry);
+
+CREATE TABLE relations (
+  base INTEGER NOT NULL, s TEXT NOT NULL, p TEXT NOT NULL, o TEXT NOT NULL,
+  c TEXT, u TEXT, e TEXT, dirty INTEGER NOT NULL DEFAULT 1,
+  PRIMARY KEY (base, s, p, o)
+) WITHOUT ROWID;
+
+CREATE TABLE faults (                   -- standing problems by place; gone when mended
+  code TEXT NOT NULL, place TEXT NOT NULL, what TEXT NOT NULL, hint TEXT NOT NULL, PRIMARY KEY (code, place)
+) WITHOUT ROWID;
+"""

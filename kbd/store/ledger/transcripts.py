@@ -1,0 +1,215 @@
+"""The ledger's rows of sources and transcript files: identity, position, decoder state, counters."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import msgspec
+
+from kbd.store.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A transcript file as the ledger knows it.
+
+    Attributes:
+        stream: identity of its content, part of the key of records that carry no time.
+        shared_stream, shared_session, shared_len: the first `shared_len` bytes are a copy of another log's
+            beginning and count as that log's.
+        high: bytes of this content that were ever read, whatever was read again since.
+        high: bytes of this content that were ever read.
+        old_stream, old_position: what the file was before it was truncated in place.
+    """
+
+    id: int
+    source: int
+    path: str
+    relpath: str
+    dev: int
+    ino: int
+    birth_ns: int | None
+    position: Position | None
+    state: bytes | None
+    stream: str
+    shared_stream: str | None
+    shared_session: str | None
+    shared_len: int
+    first_line: str | None
+    old_stream: str | None
+    old_position: Position | None
+    size: int
+    mtime_ns: int
+    offset: int
+    high: int
+    gone: bool
+
+
+_COLUMNS = (
+    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, shared_stream, shared_session, shared_len, "
+    "first_line, old_stream, old_position, size, mtime_ns, offset, high, gone"
+)
+
+
+def encode_position(position: Position | None) -> str | None:
+    """Return a position as the text a column holds."""
+    return None if position is None else msgspec.json.encode(position).decode()
+
+
+def _decode_position(text: str | None) -> Position | None:
+    return None if text is None else msgspec.json.decode(text, type=Position)
+
+
+def _file(r: sqlite3.Row) -> FileRow:
+    values = dict(zip(_COLUMNS.split(", "), tuple(r), strict=True))
+    values["position"] = _decode_position(values["position"])
+    values["old_position"] = _decode_position(values["old_position"])
+    values["gone"] = bool(values["gone"])
+    return FileRow(**values)
+
+
+def source_id(db: sqlite3.Connection, name: str, root: str, agent: str) -> int:
+    """Return the id of a source, made at first sight; root and agent follow the config."""
+    db.execute(
+        "INSERT INTO sources(name, root, agent) VALUES (?,?,?) "
+        "ON CONFLICT(name) DO UPDATE SET root=excluded.root, agent=excluded.agent", (name, root, agent),
+    )
+    return int(db.execute("SELECT id FROM sources WHERE name=?", (name,)).fetchone()[0])
+
+
+def files_by_inode(db: sqlite3.Connection, source: int) -> dict[tuple[int, int], FileRow]:
+    """Return the files of a source that are there, by device and inode."""
+    rows = db.execute(f"SELECT {_COLUMNS} FROM files WHERE source=? AND gone=0", (source,))  # noqa: S608 - a constant
+    return {(r["dev"], r["ino"]): _file(r) for r in rows}
+
+
+def file_row(db: sqlite3.Connection, file: int) -> FileRow:
+    """Return one file."""
+    return _file(db.execute(f"SELECT {_COLUMNS} FROM files WHERE id=?", (file,)).fetchone())  # noqa: S608 - a constant
+
+
+def add_file(
+    db: sqlite3.Connection, source: int, path: str, relpath: str, dev: int, ino: int, birth_ns: int | None,
+    first_line: str | None,
+) -> FileRow:
+    """Add a file seen for the first time; one that stood at the same path before is gone."""
+    db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
+    row = db.execute(
+        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, first_line) VALUES (?,?,?,?,?,?,?,?) "
+        "RETURNING id", (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line),
+    ).fetchone()
+    return file_row(db, int(row[0]))
+
+
+def move_file(db: sqlite3.Connection, file: int, path: str, relpath: str) -> None:
+    """Note a new name of a file."""
+    db.execute("UPDATE files SET gone=1 WHERE path=? AND id!=? AND source=(SELECT source FROM files WHERE id=?)",
+               (path, file, file))
+    db.execute("UPDATE files SET path=?, relpath=?, gone=0 WHERE id=?", (path, relpath, file))
+
+
+def set_first_line(db: sqlite3.Connection, file: int, line: str) -> None:
+    """Note how a log begins."""
+    db.execute("UPDATE files SET first_line=? WHERE id=?", (line, file))
+
+
+def share_beginning(db: sqlite3.Connection, file: int, stream: str, session: str, length: int) -> None:
+    """Let the first bytes of a log count as those of another."""
+    db.execute("UPDATE files SET shared_stream=?, shared_session=?, shared_len=? WHERE id=?",
+               (stream, session, length, file))
+
+
+def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
+    """Return the logs of a source that begin with this line, those that are there first, then in order of sight."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id", (source, first_line)  # noqa: S608 - a constant
+    )
+    return [_file(r) for r in rows]
+
+
+def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
+    """Note that a log was truncated or rewritten in place: its content is another from now on."""
+    db.execute(
+        "UPDATE files SET old_stream=coalesce(shared_stream, stream), old_position=position, stream=?, shared_stream=NULL, shared_session=NULL, "
+        "shared_len=0, first_line=NULL, state=NULL, high=0 WHERE id=?", (secrets.token_hex(8), file.id),
+    )
+    db.execute("DELETE FROM marks WHERE file=?", (file.id,))
+    return file_row(db, file.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a batch gave, to be added to a file's counters."""
+
+    records: int = 0
+    messages: int = 0
+    unknown: int = 0
+    malformed: int = 0
+    oversize: int = 0
+
+
+def save_progress(
+    db: sqlite3.Connection, file: int, position: Position, state: bytes, tally: Tally, newest: datetime | None,
+    *, from_start: bool,
+) -> None:
+    """Store how far a file was read, within the transaction that holds what was read."""
+    if from_start:
+        db.execute("UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0 WHERE id=?", (file,))
+    db.execute(
+        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), records=records+?, messages=messages+?, "
+        "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
+        "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
+        (encode_position(position), state, position.size, position.mtime_ns, position.offset, position.offset, tally.records,
+         tally.messages, tally.unknown, tally.malformed, tally.oversize, newest.isoformat() if newest else "", file),
+    )
+
+
+def set_fault(db: sqlite3.Connection, file: int, fault: str) -> None:
+    """Note why a file cannot be read; "" when it can."""
+    db.execute("UPDATE files SET fault=? WHERE id=? AND fault!=?", (fault, file, fault))
+
+
+def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
+    """Note that files are no longer there; what they gave stays."""
+    db.executemany("UPDATE files SET gone=1 WHERE id=?", [(f,) for f in files])
+
+
+def rewind(db: sqlite3.Connection, since: date | None) -> int:
+    """Let files be read from 0 again: all, or those that hold records of a day or later. Return how many.
+
+    Keys make a second reading harmless; times of untimed lines stay, they are kept in `marks`.
+    """
+    cursor = db.execute(
+        "UPDATE files SET position=NULL, state=NULL, offset=0, size=0, mtime_ns=0 WHERE gone=0 AND position IS NOT NULL "
+        "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='')",
+        (since.isoformat() if since else None,),
+    )
+    return cursor.rowcount
+
+
+def marks_of(db: sqlite3.Connection, file: int) -> list[tuple[int, datetime]]:
+    """Return from which offset on bytes were first read at which time, in order of offset."""
+    rows = db.execute("SELECT offset, at FROM marks WHERE file=? ORDER BY offset", (file,))
+    return [(int(r[0]), datetime.fromisoformat(r[1])) for r in rows]
+
+
+def add_mark(db: sqlite3.Connection, file: int, offset: int, at: datetime) -> None:
+    """Note that bytes from an offset on are first read at this time; an earlier note stands."""
+    db.execute("INSERT OR IGNORE INTO marks VALUES (?,?,?)", (file, offset, at.isoformat()))
+
+
+def note_activity(db: sqlite3.Connection, source: int, days: Iterable[date], sessions: Iterable[tuple[str, date]],
+                  newest: datetime | None) -> None:
+    """Note on which days a source gave records, and its sessions by their newest day."""
+    db.executemany("INSERT OR IGNORE INTO activity VALUES (?,?)", [(source, d.isoformat()) for d in days])
+    db.executemany(
+        "INSERT INTO seen_sessions VALUES (?,?,?) ON CONFLICT(source, session) DO UPDATE SET day=max(day, excluded.day)",
+        [(source, s, d.isoformat()) for s, d in sessions],
+    )
+    if newest is not None:
+        db.execute("UPDATE sources SET last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
+                   (newest.isoformat(), source))
