@@ -1,0 +1,95 @@
+"""Text made safe to keep and to show: secrets masked, control characters taken out.
+
+Every expression runs in linear time on hostile text: repetitions are bounded or cannot begin anew inside
+their own match.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "[redacted]"
+
+_NOT_IN_WORD = r"(?<![A-Za-z0-9_-])"
+_TOKENS = (
+    r"(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA)[A-Z0-9]{12,}",  # AWS key ids
+    r"gh[pousr]_[A-Za-z0-9]{16,}",  # GitHub
+    r"github_pat_[A-Za-z0-9_]{16,}",
+    r"glpat-[A-Za-z0-9_-]{16,}",  # GitLab
+    r"xox[a-z]-[A-Za-z0-9-]{8,}",  # Slack
+    r"xapp-[A-Za-z0-9-]{8,}",
+    r"sk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and their kin
+    r"[spr]k_(?:live|test)_[A-Za-z0-9]{8,}",  # Stripe
+    r"AIza[A-Za-z0-9_-]{28,}",  # Google
+    r"ya29\.[A-Za-z0-9_-]{16,}",
+    r"npm_[A-Za-z0-9]{20,}",
+    r"pypi-[A-Za-z0-9_-]{20,}",
+    r"hf_[A-Za-z0-9]{20,}",
+    r"SG\.[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]{12,}",  # SendGrid
+    r"AGE-SECRET-KEY-1[A-Z0-9]{16,}",
+    r"[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}",  # Telegram
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
+)
+_NAMED = (
+    r"(?:pass(?:word|wd|phrase)|passwd|pwd|secret|token(?!s|iz)|api[_-]?key|apikey|access[_-]?key|account[_-]?key|auth[_-]?key"
+    r"|private[_-]?key|secret[_-]?key|encryption[_-]?key|credentials?|密码|口令|密钥|令牌)"
+)
+# An open quote runs to the end: the snippet was cut inside the secret.
+_VALUE = r"""(?:\\?"(?!\[redacted)[^"]+"?|'(?!\[redacted)[^']+'?|[^\s"'`,;&<>(){}\[\]]+)"""
+
+# Each pattern keeps what group 1 matched (the name, the scheme), if it has one, and masks the rest.
+_SECRETS = tuple(
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,9}-----|\Z)", re.S),
+        (_NOT_IN_WORD + "(?:" + "|".join(_TOKENS) + ")", 0),
+        (r"(hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{8,}", re.I),
+        (r"\b([a-z][a-z0-9+.-]{1,20}://[^\s/@:]{0,100}:)(?!\d{1,5}/)[^\s]{1,300}(?=@)", re.I),
+        (r"\b(authorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:[a-z]{3,12}\s{1,3})?+)[A-Za-z0-9._~+/=:-]{6,}", re.I),
+        (r"\b((?:bearer|basic)\s{1,3})(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{8,}", re.I),
+        (r"\b(bearer\s{1,3})[A-Za-z0-9._~+/=-]{20,}", re.I),
+        (r"(" + _NAMED + r"[A-Za-z0-9_-]{0,30}\\?[\"'`]?\s{0,3}(?:[:=：]|=>|:=|是)\s{0,3})" + _VALUE, re.I),
+        (r"(--?" + _NAMED + r"[A-Za-z0-9_-]{0,30}\s{1,3})(?!-)" + _VALUE, re.I),
+        # What is left of a key whose header was cut off: a long run of base64.
+        (r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,199}[A-Z])(?=[A-Za-z0-9+/]{0,199}[0-9])[A-Za-z0-9+/]{60,}={0,2}", 0),
+    )
+)
+
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-~]?"
+)
+_LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def redact(snippet: str) -> str:
+    """Return `snippet` in one line, without control characters, its secrets masked. Idempotent.
+
+    Masks private keys, the tokens of well-known services, JWT, authorization headers, credentials in URLs,
+    connection strings, and values given to names such as `password`. Redact before cutting a text to length:
+    half a secret has lost the prefix that gives it away.
+    """
+    text = printable(snippet)
+    for pattern in _SECRETS:
+        text = pattern.sub(_masked, text)
+    return text
+
+
+def _masked(found: re.Match[str]) -> str:
+    kept = (found.group(1) or "") if found.re.groups else ""
+    return kept + MASK
+
+
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    r"""Return `text` fit for a terminal or a log: no escape sequence, control character or bidi override. Idempotent.
+
+    Tabs become spaces, and so do line ends unless `keep_lines`, which makes each of them `\n`. A lone surrogate,
+    which no stream can encode, becomes U+FFFD.
+    """
+    text = _ESCAPES.sub("", text)
+    text = _LINE_ENDS.sub("\n" if keep_lines else " ", text).replace("\t", " ")
+    lines = text.split("\n")
+    return _SURROGATES.sub("\ufffd", "\n".join(_UNSEEN.sub("", line) for line in lines))
