@@ -1,8 +1,9 @@
 """The text a matcher looks through: its normal form, and the way back to the words as they were written.
 
-A long text is normalised in parts, cut where no rule of the normal form looks across: between two characters that
-are neither white space, dropped, nor able to compose with each other. The joined parts equal the normal form of the
-whole, no single step holds the interpreter for long, and the way back is worked out only for parts that have a match.
+A long text is normalised in parts, cut before characters that begin anew: neither white space nor dropped, and never
+composed with what stands before them. The joined parts equal the normal form of the whole, and no single step holds the
+interpreter for long. The way back halves the part of an offset until a few characters are left, since mapping each
+character costs some hundred times as much as normalising it.
 """
 
 from __future__ import annotations
@@ -13,36 +14,35 @@ from bisect import bisect_right
 
 from kbd.core.normal import normalise, normalise_mapped
 
-PART_CHARS = 4096
-_KEPT_MAPS = 4
-# ASCII without space, asterisk and backtick, and the unified ideographs: each a starter that composes with no starter.
-_SEAM = re.compile(r"[!-)+-_a-~\u4e00-\u9fff]{2}")
+PART_CHARS = 2048
+LEAF_CHARS = 32
+# ASCII but space, asterisk and backtick; Greek and Cyrillic letters, kana, ideographs, Hangul syllables.
+_SEAM = re.compile(
+    r"[!-)+-_a-~\u0370-\u0482\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]"
+)
 _DROPPED = "`*\u1fef"
 
 
 class Haystack:
-    """A text with its normal form.
+    """A text with its normal form. Not for use by several threads at once.
 
     Attributes:
         text: as written.
         norm: equal to `normalise(text)`.
     """
 
-    __slots__ = ("_maps", "_norm_starts", "_text_starts", "norm", "text")
+    __slots__ = ("_leaf", "_norm_starts", "_text_starts", "norm", "text")
 
     def __init__(self, text: str) -> None:
         """Normalise `text`; linear in its length."""
         self.text = text
         self._text_starts = _part_starts(text)
-        self._norm_starts: list[int] = []
-        self._maps: dict[int, list[int]] = {}
+        self._norm_starts = [0]
+        self._leaf: tuple[int, list[int]] = (0, [])
         norms: list[str] = []
-        length = 0
         for start, end in zip(self._text_starts, [*self._text_starts[1:], len(text)], strict=True):
-            norm = normalise(text[start:end])
-            self._norm_starts.append(length)
-            norms.append(norm)
-            length += len(norm)
+            norms.append(self._normalised(start, end))
+            self._norm_starts.append(self._norm_starts[-1] + len(norms[-1]))
         self.norm = "".join(norms)
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
@@ -57,16 +57,41 @@ class Haystack:
         return first, max(stop, last + 1)
 
     def _index(self, at: int) -> int:
+        """Return the index in `text` of the character that `norm[at]` came from."""
+        known, origins = self._leaf
+        if known <= at < known + len(origins):
+            return origins[at - known]
+        # An empty part shares its start with the next one: the last of equal starts is the one that holds `at`.
         part = bisect_right(self._norm_starts, at) - 1
-        if part not in self._maps:
-            if len(self._maps) >= _KEPT_MAPS:
-                del self._maps[next(iter(self._maps))]
-            self._maps[part] = self._map_part(part)
-        return self._text_starts[part] + self._maps[part][at - self._norm_starts[part]]
+        low, known = self._text_starts[part], self._norm_starts[part]
+        high = self._text_starts[part + 1] if part + 1 < len(self._text_starts) else len(self.text)
+        size = self._norm_starts[part + 1] - known
+        # ASCII never grows: where nothing was lost, each character stands for itself.
+        while size != high - low or not self.text[low:high].isascii():
+            seam = _SEAM.search(self.text, (low + high) // 2, high) if high - low > LEAF_CHARS else None
+            if seam is None:
+                return self._map_leaf(low, high, known, at)
+            left = len(self._normalised(low, seam.start()))
+            if at < known + left:
+                high, size = seam.start(), left
+            else:
+                low, known, size = seam.start(), known + left, size - left
+        return low + at - known
 
-    def _map_part(self, part: int) -> list[int]:
-        end = self._text_starts[part + 1] if part + 1 < len(self._text_starts) else len(self.text)
-        return normalise_mapped(self.text[self._text_starts[part] : end])[1]
+    def _map_leaf(self, low: int, high: int, known: int, at: int) -> int:
+        origins = normalise_mapped(self.text[low:high] + self._sentinel(high))[1]
+        self._leaf = known, [low + origin for origin in origins]
+        return self._leaf[1][at - known]
+
+    def _normalised(self, start: int, end: int) -> str:
+        """Return the share of `norm` of `text[start:end]`; both are seams or the ends of the text."""
+        sentinel = self._sentinel(end)
+        norm = normalise(self.text[start:end] + sentinel)
+        return norm[: len(norm) - len(sentinel)]
+
+    def _sentinel(self, end: int) -> str:
+        """Return what keeps white space before a seam from being stripped: the seam is not the end of the text."""
+        return "x" if end < len(self.text) else ""
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
@@ -106,5 +131,5 @@ def _is_cjk(char: str) -> bool:
 def _part_starts(text: str) -> list[int]:
     starts = [0]
     while seam := _SEAM.search(text, starts[-1] + PART_CHARS):
-        starts.append(seam.start() + 1)
+        starts.append(seam.start())
     return starts

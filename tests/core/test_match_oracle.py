@@ -126,6 +126,7 @@ def test_cutting_texts_into_parts_and_windows_changes_nothing(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match_module, "WINDOW_CHARS", window)
         patch.setattr(haystack_module, "PART_CHARS", part)
+        patch.setattr(haystack_module, "LEAF_CHARS", 2)
         check(patterns, text * repeats)
 
 
@@ -145,10 +146,11 @@ def test_runs_of_one_character_give_what_the_definition_gives(lengths: list[int]
 def test_normalised_parts_equal_the_whole_and_lead_back_to_their_words(text: str, part: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(haystack_module, "PART_CHARS", part)
+        patch.setattr(haystack_module, "LEAF_CHARS", 2)
         haystack = Haystack(text)
         norm, origins = normalise_mapped(text)
         assert haystack.norm == norm == normalise(text)
-        for at in range(len(norm)):
+        for at in [*range(len(norm)), *range(len(norm) - 1, -1, -1)]:
             start, end = haystack.origin(at, at + 1)
             assert start == origins[at]
             assert start < end <= len(text)
