@@ -5,7 +5,6 @@ Bases and sources come numbered as in the file (faulty ones are left out) and wi
 
 from __future__ import annotations
 
-import glob
 import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,6 +17,7 @@ from kbd.config.reading import nearest
 from kbd.config.sections import AGENTS, ENTRY_TYPES, BaseConfig, Document, SourceConfig
 from kbd.config.tree import Key, Tree
 from kbd.core.model import Problem
+from kbd.store.notes import knowledge_files
 
 Bases = Sequence[tuple[int, BaseConfig]]
 Sources = Sequence[tuple[int, SourceConfig]]
@@ -56,10 +56,9 @@ def _check_patterns(tree: Tree, base: BaseConfig, key: Key) -> None:
 
 
 def _matched(patterns: Sequence[str]) -> Iterator[str]:
-    """Yield the patterns themselves (equal ones clash before any file is there) and the files they match."""
-    for pattern in patterns:
-        yield pattern
-        yield from sorted(path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path))
+    """Yield the patterns themselves (equal ones clash before any file is there) and the files they mean."""
+    yield from patterns
+    yield from knowledge_files(patterns).files
 
 
 def identity(path: str) -> object:

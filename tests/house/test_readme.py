@@ -1,12 +1,14 @@
 """What the README says is what the code does."""
 
+import ast
 import re
 
 import msgspec
+import pytest
 
 from kbd import errors
 from kbd.config.sections import AGENTS, BaseConfig, Document, GraphConfig, SourceConfig
-from tests.house.source_code import PROJECT
+from tests.house.source_code import PROJECT, modules, shown, tree
 
 README = (PROJECT / "README.md").read_text()
 
@@ -56,6 +58,20 @@ def test_configuration_keys_are_those_of_the_code():
 def test_agents_are_those_of_the_code():
     named = README.partition("\nAgents: ")[2].partition(".\n")[0]
     assert set(re.split(r",\s+", named)) == AGENTS
+
+
+def codes_in(path) -> set[str]:
+    """Return the codes that a module gives to a `Problem` literally."""
+    calls = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and node.args)
+    first = (call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == "Problem")
+    return {str(node.value) for node in first if isinstance(node, ast.Constant)}
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if codes_in(path)], ids=shown)
+def test_codes_of_the_code_are_documented(path):
+    tables = (*rows("Reasons in `status`"), *rows("Problems"))
+    documented = {code for row in tables for code in words(row[0])}
+    assert codes_in(path) - documented == set()
 
 
 def test_codes_are_documented_once():
