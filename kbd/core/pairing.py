@@ -35,6 +35,8 @@ class Row(Protocol):
     def wrote(self) -> Pair | None: ...  # noqa: D102
     @property
     def gone_on(self) -> date | None: ...  # noqa: D102
+    @property
+    def moving(self) -> str | None: ...  # noqa: D102
 
 
 R = TypeVar("R", bound=Row)
@@ -70,6 +72,8 @@ def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], toda
     """
     state = _Pairing(seen, [r for r in rows if r.file not in kept or r.gone_on is not None])
     present: Callable[[R], bool] = lambda r: r.gone_on is None  # noqa: E731 - a name for the two uses
+    on_the_way: Callable[[R], bool] = lambda r: r.moving is not None and r.gone_on is None  # noqa: E731
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), on_the_way)
     state.take(lambda s: (s.path, s.entry.norm, s.entry.section), lambda r: (r.file, r.norm, r.section), present)
     state.take(lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (_archived(r), r.norm, r.section), present)
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), present)

@@ -30,6 +30,8 @@ from kbd.store.scan import Found
 
 FUTURE_SLACK = timedelta(minutes=5)
 MAX_FILES_PER_CITATION = 5
+_REDACT_MARGIN = 200
+"""Characters beyond a snippet that are looked at for secrets, so that none is cut in two and shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +364,11 @@ def snippet(text: str, start: int, end: int, chars: int) -> str:
     if chars <= 0:
         return ""
     side = max((chars - (end - start)) // 2, 0)
-    first = max(start - side, 0)
-    return redact(" ".join(text[first : first + chars].split()))[:chars]
+    first = max(start - side - _REDACT_MARGIN, 0)
+    shown = redact(text[first : end + side + _REDACT_MARGIN])
+    at = shown.find(text[start:end])
+    cut = shown[max(at - side, 0) :] if at >= 0 else shown
+    return " ".join(cut[: chars + _REDACT_MARGIN].split())[:chars]
 
 
 def _lies_in(path: str, folder: str) -> bool:

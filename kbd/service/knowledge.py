@@ -118,7 +118,7 @@ class _Sync:
         text = data.decode("utf-8", "replace")
         wide = sum(1 for ch in text if ord(ch) > 0x2E80)
         row = NoteRow(file.path, self.base.id, file.archive, file.sha, file.size, file.mtime_ns, file.ino,
-                      note.wrote_at if note else None)
+                      note.wrote_at if note else None, note.wrote_mtime_ns if note else None)
         lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
         return [Seen(file.path, file.archive, i, storable(entry)) for i, entry in enumerate(parsed.entries)]
 
@@ -202,7 +202,10 @@ class _Sync:
         if body_sha(entry) != row.body_sha:
             self.changed = True
             self._note_body(row.id, entry)
-        if row.state is State.ARCHIVED and not one.archive:
+        if row.moving is not None:
+            if one.archive is (row.state is State.ARCHIVED):
+                lessons.update_entry(self.db, row.id, moving=None)
+        elif row.state is State.ARCHIVED and not one.archive:
             self._take_back(row)
         elif row.state is not State.ARCHIVED and one.archive:
             self._set_state(row, State.ARCHIVED, "moved to the archive by hand")
@@ -231,17 +234,18 @@ class _Sync:
         if wrote is not None and wrote.landed and row.due is not None and wrote.pair == row.due:
             lessons.confirm_written(self.db, row.id)
         if merged.outcome is Outcome.PERSON and meta is not None and meta.ref is not None:
-            self._adopt_edit(row, Pair(meta.ref, meta.last), merged)
+            self._adopt_edit(row, one, Pair(meta.ref, meta.last), merged)
         if merged.person_state is not None and merged.person_state is not row.state and not one.archive:
             self._set_state(row, merged.person_state, "set by hand")
             active = {"active_since": self.today} if merged.person_state is State.ACTIVE else {}
             lessons.update_entry(self.db, row.id, wrote_state=merged.person_state, dormant_since=None,
                                  wrote_marker=one.entry.marker, **active)
 
-    def _adopt_edit(self, row: EntryRow, found: Pair, merged: Merged) -> None:
+    def _adopt_edit(self, row: EntryRow, one: Seen, found: Pair, merged: Merged) -> None:
         floor = max((d for d in (merged.last_floor, row.last_floor) if d), default=None)
         lessons.update_entry(self.db, row.id, adjust=row.adjust + merged.adjustment, last_floor=floor,
                              wrote_ref=found.ref, wrote_last=found.last, due_ref=None, due_last=None, due_state=None)
+        lessons.update_entry(self.db, row.id, wrote_state=_shown_state(one), wrote_marker=one.entry.marker)
         lessons.add_pair(self.db, row.id, found)
         self.ledger.record_event(self.now, "person_edit", base=self.base.id, entry=row.id, title=row.title,
                                  detail=f"ref {merged.adjustment:+d}, last {found.last}")
@@ -283,6 +287,12 @@ def found_state(one: Seen) -> State:
         return State.ARCHIVED
     said = one.entry.meta.state if one.entry.meta else None
     return State.DORMANT if one.entry.marker or said in (State.DORMANT, State.ARCHIVED) else State.ACTIVE
+
+
+def _shown_state(one: Seen) -> State:
+    """Return the state that comment and marker show, whatever kbd makes of it."""
+    said = one.entry.meta.state if one.entry.meta else None
+    return said or (State.DORMANT if one.entry.marker else State.ACTIVE)
 
 
 def body_sha(entry: Entry) -> str:

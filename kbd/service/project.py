@@ -18,6 +18,8 @@ from kbd.store.base_files import NoteFile, describe
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
+from kbd.store.files import KeptFile
+from kbd.store.rewrite import save_conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,11 @@ class WritePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one projection did: entries whose values were written, and why a file had to wait."""
+    """What one projection did: entries whose values were written, why a file had to wait, the inode that came out."""
 
     entries: int
     problems: tuple[Problem, ...]
+    kept: KeptFile | None
 
 
 Resync = Callable[[NoteFile], None]
@@ -52,54 +55,68 @@ Resync = Callable[[NoteFile], None]
 class Projector:
     """Writes counters of one base."""
 
-    def __init__(self, ledger: Ledger, locks: Locks, policy: WritePolicy, types: frozenset[str], real_now: float) -> None:
-        """Prepare; `real_now` is the real clock in seconds."""
-        self.ledger, self.locks, self.policy, self.types, self.real_now = ledger, locks, policy, types, real_now
+    def __init__(
+        self, ledger: Ledger, locks: Locks, policy: WritePolicy, types: frozenset[str], real_now: float,
+        waiting: dict[str, float],
+    ) -> None:
+        """Prepare.
 
-    def write_base(self, base: int, resync: Resync) -> Written:
-        """Write all files of a base that differ from the ledger and may be written now."""
-        count, problems = 0, []
-        for path in self.due_files(base):
-            why = self._must_wait(path)
-            if why is None:
-                outcome = self.write_file(path, resync)
-                count += outcome.entries
-                problems.extend(outcome.problems)
-            else:
-                problems.append(Problem("write_deferred", path, why, "kbd writes it as soon as it may"))
-        return Written(count, tuple(problems))
+        Args:
+            ledger: open for writing.
+            locks: of the state directory.
+            policy: when files may be written.
+            types: known entry types.
+            real_now: the real clock in seconds.
+            waiting: since when (real clock) which file waits to be at rest; kept by the caller over passes.
+        """
+        self.ledger, self.locks, self.policy, self.types, self.real_now = ledger, locks, policy, types, real_now
+        self.waiting = waiting
 
     def due_files(self, base: int) -> list[str]:
         """Return the files of a base that say something else than the ledger."""
         markers = bool(self.policy.marker)
-        due = {row.file for row in lessons.entries_of(self.ledger.db, base) if row.differs_from_file(markers=markers)}
+        due = {row.file for row in lessons.entries_of(self.ledger.db, base)
+               if row.moving is None and row.differs_from_file(markers=markers)}
         return sorted(due)
 
-    def _must_wait(self, path: str) -> str | None:
-        """Return why a file is not written yet, None if it may be."""
-        if self.policy.immediate:
-            return None
-        row = self.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
-        wrote_at = row["wrote_at"] if row and row["wrote_at"] is not None else None
-        every = self.policy.git_every_seconds if notes.in_git(path) else self.policy.every_seconds
-        if wrote_at is not None and 0 <= self.real_now - wrote_at < every:
-            return f"written {self.real_now - wrote_at:.0f} s ago, at most every {every:.0f} s"
-        return None
-
     def write_file(self, path: str, resync: Resync) -> Written:
-        """Write one file now; 0 entries if there was nothing to write after all.
+        """Write one file if it may be written now; 0 entries if not, or if there was nothing to write after all.
 
         Raises:
             LockTimeout, FileUnreadable, FileUnwritable, ChangedUnderneath: nothing was written.
         """
+        row = self.ledger.db.execute("SELECT wrote_at, wrote_mtime_ns FROM notes WHERE path=?", (path,)).fetchone()
+        seconds = self.seconds_to_wait(path, row["wrote_at"] if row else None)
+        if seconds > 0:
+            return Written(0, (), None)
+        waited = self.real_now - self.waiting.setdefault(path, self.real_now)
+        quiet = 0.0 if self.policy.immediate or waited > self.policy.max_wait_seconds else self.policy.quiet_seconds
         job = _Job(self, path, resync)
-        quiet = 0.0 if self.policy.immediate else self.policy.quiet_seconds
-        outcome = notes.rewrite(path, job.edit, self.locks, quiet_seconds=quiet, now=self.real_now)
+        outcome = notes.rewrite(path, job.edit, self.locks, quiet_seconds=quiet, now=self.real_now,
+                                own_mtime_ns=row["wrote_mtime_ns"] if row else None)
         if isinstance(outcome, notes.Deferred):
-            return Written(0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),))
-        if isinstance(outcome, notes.Written):
-            job.confirm(outcome)
-        return Written(len(job.due), ())
+            return Written(0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None)
+        self.waiting.pop(path, None)
+        if isinstance(outcome, notes.Unchanged):
+            return Written(0, (), None)
+        job.confirm(outcome)
+        return Written(len(job.due), _save_late(path, outcome), outcome.kept)
+
+    def seconds_to_wait(self, path: str, wrote_at: float | None) -> float:
+        """Return for how long writes to a file are still collected; 0 if it may be written."""
+        if self.policy.immediate or wrote_at is None:
+            return 0.0
+        every = self.policy.git_every_seconds if notes.in_git(path) else self.policy.every_seconds
+        age = self.real_now - wrote_at
+        return max(every - age, 0.0) if age >= 0 else 0.0
+
+
+def _save_late(path: str, outcome: notes.Written) -> tuple[Problem, ...]:
+    """Save what an editor wrote at the last instant beside the file."""
+    if outcome.late is None:
+        return ()
+    copy = save_conflict(path, outcome.late)
+    return (Problem("write_conflict", path, f"an editor wrote while kbd did; its text is in {copy}", "merge it by hand"),)
 
 
 class _Job:
@@ -139,5 +156,6 @@ class _Job:
         with self.projector.ledger.transaction() as db:
             for row in self.due:
                 lessons.confirm_written(db, row.id)
-            db.execute("UPDATE notes SET wrote_at=? WHERE path=?", (self.projector.real_now, self.path))
+            db.execute("UPDATE notes SET wrote_at=?, wrote_mtime_ns=? WHERE path=?",
+                       (self.projector.real_now, written.mtime_ns, self.path))
         self.resync(describe(self.path, written.data))

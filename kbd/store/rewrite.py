@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Callable
@@ -138,14 +137,15 @@ def save_conflict(path: StrPath, data: bytes) -> str:
     """
     stem, suffix = os.path.splitext(os.path.realpath(path))
     like = path if os.path.exists(path) else None
-    for number in itertools.count(1):
+    number = 1
+    while True:
         copy = f"{stem}{'' if number == 1 else f'.{number}'}.kbd-conflict{suffix}"
         try:
             return create_file(copy, data, like)
         except ChangedUnderneath:
             if os.path.lexists(copy) and read_regular(copy, MAX_BYTES) == data:
                 return copy
-    raise AssertionError("an endless count ended")
+        number += 1
 
 
 def has_conflict(data: bytes) -> bool:

@@ -83,6 +83,35 @@ def walk(
     return iter(() if kind is None else (_found(real, name, seen, kind, linked=os.path.islink(root)),))
 
 
+def look(
+    root: str, path: str, keep: Callable[[str], T | None], *, exclude: Iterable[str] = ()
+) -> tuple[Found[T] | Problem, ...]:
+    """Return what `walk` would find at one path below a root: the file, a problem, or nothing.
+
+    Args:
+        root: real path of a directory.
+        path: absolute path below it.
+        keep: as for `walk`.
+        exclude: as for `walk`.
+    """
+    relpath = os.path.relpath(path, root)
+    is_excluded = excluded(exclude)
+    kind = keep(relpath)
+    folder = os.path.dirname(path)
+    if kind is None or is_excluded(relpath, path) or os.path.realpath(folder) != folder:
+        return ()
+    try:
+        seen = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        return (_unreadable("file_unreadable", path, error),)
+    if stat.S_ISLNK(seen.st_mode):
+        found = _Walk(root, keep, is_excluded).linked(path, relpath, kind)
+        return () if found is None else (found,)
+    return (_found(path, relpath, seen, kind, linked=False),) if stat.S_ISREG(seen.st_mode) else ()
+
+
 def excluded(globs: Iterable[str]) -> Callable[[str, str], bool]:
     """Return a test of (name inside the root, absolute path) that is true for what one of the globs covers.
 
@@ -163,10 +192,10 @@ class _Walk(Generic[T]):
         if kind is None or self._is_excluded(relpath, entry.path):
             return None
         if entry.is_symlink():
-            return self._linked(entry.path, relpath, kind)
+            return self.linked(entry.path, relpath, kind)
         return _found(entry.path, relpath, entry.stat(follow_symlinks=False), kind, linked=False)
 
-    def _linked(self, path: str, relpath: str, kind: T) -> Found[T] | None:
+    def linked(self, path: str, relpath: str, kind: T) -> Found[T] | None:
         target = os.path.realpath(path)
         inside = os.path.join(self._real, "")
         if not target.startswith(inside) or self._is_excluded(target.removeprefix(inside), target):

@@ -220,7 +220,8 @@ def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[Message
         "SELECT m.block, m.pattern, m.entry, e.base, m.own, m.span, m.listed FROM blocks b "
         "JOIN mentions m ON m.block=b.id JOIN entries e ON e.id=m.entry WHERE b.message=? AND b.superseded=0", (message,)
     )
-    mentions = [MessageMention(*map(int, tuple(r)[:6]), bool(r[6])) for r in rows]
+    mentions = [MessageMention(r["block"], r["pattern"], r["entry"], r["base"], r["own"], r["span"], bool(r["listed"]))
+                for r in rows]
     length = db.execute(
         "SELECT coalesce(sum(length), 0) FROM blocks WHERE message=? AND superseded=0", (message,)
     ).fetchone()[0]

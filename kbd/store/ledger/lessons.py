@@ -51,6 +51,8 @@ class EntryRow:
     archived_since: date | None
     active_since: date | None
     pinned: bool
+    fall_refs: int
+    moving: str | None
     gone_on: date | None
     unmatchable: bool
     ref: int
@@ -99,7 +101,7 @@ def _entry(r: sqlite3.Row) -> EntryRow:
         due_state=State(r["due_state"]) if r["due_state"] else None, file_ref=r["file_ref"],
         file_last=day(r["file_last"]),
         file_state=State(r["file_state"]) if r["file_state"] else None, file_marker=bool(r["file_marker"]), bad_date=bool(r["bad_date"]), dormant_since=day(r["dormant_since"]),
-        archived_since=day(r["archived_since"]), active_since=day(r["active_since"]), pinned=bool(r["pinned"]),
+        archived_since=day(r["archived_since"]), active_since=day(r["active_since"]), pinned=bool(r["pinned"]), fall_refs=r["fall_refs"], moving=r["moving"],
         gone_on=day(r["gone_on"]), unmatchable=bool(r["unmatchable"]), ref=r["ref"], last=day(r["last"]),
         citations=r["citations"], sessions=r["sessions"], listed=r["listed"],
     )
@@ -230,11 +232,12 @@ class NoteRow:
     mtime_ns: int
     ino: int
     wrote_at: float | None
+    wrote_mtime_ns: int | None
 
 
 def notes_of(db: sqlite3.Connection, base: int) -> dict[str, NoteRow]:
     """Return the knowledge files of a base as last synced, by path."""
-    rows = db.execute("SELECT path, base, archive, sha, size, mtime_ns, ino, wrote_at FROM notes WHERE base=?", (base,))
+    rows = db.execute("SELECT path, base, archive, sha, size, mtime_ns, ino, wrote_at, wrote_mtime_ns FROM notes WHERE base=?", (base,))
     return {r["path"]: NoteRow(r["path"], r["base"], bool(r["archive"]), *tuple(r)[3:]) for r in rows}
 
 
@@ -242,10 +245,10 @@ def save_note(db: sqlite3.Connection, note: NoteRow, tokens: int, problems: Sequ
     """Store what was synced from a knowledge file."""
     text = json.dumps([[p.code, p.where, p.what, p.hint] for p in problems], ensure_ascii=False)
     db.execute(
-        "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(path) DO UPDATE SET base=excluded.base, "
+        "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(path) DO UPDATE SET base=excluded.base, "
         "archive=excluded.archive, sha=excluded.sha, size=excluded.size, mtime_ns=excluded.mtime_ns, ino=excluded.ino, "
         "tokens=excluded.tokens, problems=excluded.problems",
-        (note.path, note.base, note.archive, note.sha, note.size, note.mtime_ns, note.ino, tokens, text, note.wrote_at),
+        (note.path, note.base, note.archive, note.sha, note.size, note.mtime_ns, note.ino, tokens, text, note.wrote_at, note.wrote_mtime_ns),
     )
 
 

@@ -24,7 +24,7 @@ CREATE TABLE notes (                    -- knowledge files as last synced
   sha TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ino INTEGER NOT NULL,
   tokens INTEGER NOT NULL DEFAULT 0,
   problems TEXT NOT NULL DEFAULT '[]',
-  wrote_at REAL                         -- real clock of kbd's last write, for coalescing
+  wrote_at REAL, wrote_mtime_ns INTEGER -- real clock of kbd's last write, and the file's time after it
 ) WITHOUT ROWID;
 
 CREATE TABLE entries (
@@ -39,6 +39,8 @@ CREATE TABLE entries (
   due_ref INTEGER, due_last TEXT, due_state TEXT, due_marker INTEGER,             -- intended, committed before the rename
   file_ref INTEGER, file_last TEXT, file_state TEXT, file_marker INTEGER NOT NULL DEFAULT 0, bad_date INTEGER NOT NULL DEFAULT 0,
   dormant_since TEXT, archived_since TEXT, active_since TEXT, pinned INTEGER NOT NULL DEFAULT 0,
+  fall_refs INTEGER NOT NULL DEFAULT 0,   -- references counted when it last left the active state
+  moving TEXT,                            -- 'archive' or 'restore': the block is on its way to the other file
   gone_on TEXT, unmatchable INTEGER NOT NULL DEFAULT 0,
   ref INTEGER NOT NULL DEFAULT 0, last TEXT,                  -- as counted; see counts.py
   citations INTEGER NOT NULL DEFAULT 0, sessions INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 0

@@ -178,15 +178,16 @@ def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
     db.executemany("UPDATE files SET gone=1 WHERE id=?", [(f,) for f in files])
 
 
-def rewind(db: sqlite3.Connection, since: date | None) -> int:
-    """Let files be read from 0 again: all, or those that hold records of a day or later. Return how many.
+def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None) -> int:
+    """Let files be read from 0 again: all, or those that hold records of a day or later, or of one source. Return how many.
 
     Keys make a second reading harmless; times of untimed lines stay, they are kept in `marks`.
     """
     cursor = db.execute(
         "UPDATE files SET position=NULL, state=NULL, offset=0, size=0, mtime_ns=0 WHERE gone=0 AND position IS NOT NULL "
-        "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='')",
-        (since.isoformat() if since else None,),
+        "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='') "
+        "AND (?2 IS NULL OR source IN (SELECT id FROM sources WHERE name=?2))",
+        (since.isoformat() if since else None, source),
     )
     return cursor.rowcount
 

@@ -1,0 +1,237 @@
+"""The daemon: decides when passes run, and stays alive whatever a pass meets.
+
+Events are hints, scans are the truth. One daemon runs on a state directory. Progress is proven by the pass itself:
+only then is the service manager's watchdog fed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from types import FrameType
+
+from kbd import __version__
+from kbd.config import Config
+from kbd.engine import Clock, Engine, PassReport
+from kbd.errors import KbdError, UsageError
+from kbd.notify import Notifier
+from kbd.store.heartbeat import Heartbeat, write_heartbeat
+from kbd.store.locks import InstanceLock
+from kbd.watch import Hints, Watch
+
+LOG = logging.getLogger("kbd")
+SETTLE_SECONDS = 0.25
+SCAN_SHARE = 0.0005
+"""Full scans may take this part of a core while events flow (SPEC 10)."""
+RETRY_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a daemon runs on.
+
+    Attributes:
+        load: reads the configuration anew (SIGHUP); raises UsageError.
+        state_dir: the state directory.
+        env: environment; home: the user's home.
+        now: the clock, or a given time.
+    """
+
+    load: Callable[[], Config]
+    state_dir: Path
+    env: Mapping[str, str]
+    home: str
+    now: Callable[[], datetime]
+
+
+def run_once(setting: Setting) -> int:
+    """Run one full pass and exit: 0 if all went well, 1 if something could not be done."""
+    with InstanceLock(setting.state_dir):
+        engine = Engine(setting.load(), setting.state_dir, setting.env, setting.home, setting.now())
+        try:
+            stop = _Stop()
+            report = engine.run_pass(Clock(setting.now(), time.time(), local_zone()), immediate=True, stop=stop.is_set)
+        finally:
+            engine.close()
+    _log_pass(report, 0.0)
+    for problem in report.problems:
+        print(f"{problem.where}: {problem.what}; {problem.hint}", file=sys.stderr)
+    return 1 if report.problems else 0
+
+
+def local_zone() -> tzinfo:
+    """Return the zone of the machine, as it is now."""
+    return datetime.now().astimezone().tzinfo or UTC
+
+
+class _Stop:
+    """Set by SIGTERM and SIGINT; a second SIGINT ends the process the usual way."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self.on_stop: Callable[[], None] = lambda: None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._set)
+
+    def _set(self, number: int, _frame: FrameType | None) -> None:
+        if self._event.is_set() and number == signal.SIGINT:
+            signal.default_int_handler(number, None)
+        self._event.set()
+        self.on_stop()
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+
+def run_forever(setting: Setting) -> int:
+    """Run until SIGTERM; returns the exit code. Raises AlreadyRunning if a daemon runs on the state directory."""
+    with InstanceLock(setting.state_dir):
+        return Daemon(setting).run()
+
+
+class Daemon:
+    """The loop around the passes."""
+
+    def __init__(self, setting: Setting) -> None:
+        """Open everything; raises what the configuration and the ledger raise."""
+        self.setting = setting
+        self.config = setting.load()
+        self.engine = Engine(self.config, setting.state_dir, setting.env, setting.home, setting.now())
+        self.hints = Hints()
+        self.watch = Watch(self.hints)
+        self.stop = _Stop()
+        self.stop.on_stop = self.hints.wake.set
+        self.notifier = Notifier(setting.env)
+        self.reload = threading.Event()
+        signal.signal(signal.SIGHUP, self._on_hangup)
+        self.since = datetime.now(UTC)
+        self.last_error = ""
+        self.next_full = 0.0
+        self._fed = 0.0
+
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self.reload.set()
+        self.hints.wake.set()
+
+    def run(self) -> int:
+        """Loop until told to stop."""
+        LOG.info("started pid=%d state=%s", os.getpid(), self.setting.state_dir)
+        try:
+            self.watch.start(self.engine.watched_folders())
+            self.hints.look_everywhere()
+            first = True
+            while not self.stop.is_set():
+                if self.reload.is_set():
+                    self._reload()
+                self._pass()
+                if first:
+                    self.notifier.send(READY=1)
+                    first = False
+                self._wait()
+        finally:
+            self.notifier.send(STOPPING=1)
+            self.watch.stop()
+            self.engine.close()
+        LOG.info("stopped")
+        return 0
+
+    def _reload(self) -> None:
+        """Take the new configuration; a bad one is refused and the old one stays."""
+        self.reload.clear()
+        self.notifier.send(RELOADING=1, MONOTONIC_USEC=time.monotonic_ns() // 1000)
+        try:
+            self.config = self.setting.load()
+        except UsageError as exc:
+            self.last_error = f"config refused: {exc}"
+            LOG.error("config_refused")
+            print(exc, file=sys.stderr)
+        else:
+            self.engine.take_config(self.config)
+            self.watch.start(self.engine.watched_folders())
+            LOG.info("config_loaded")
+        self.hints.look_everywhere()
+        self.notifier.send(READY=1)
+
+    def _pass(self) -> None:
+        """Run one pass; whatever it meets, the daemon goes on and says so."""
+        began = time.monotonic()
+        if time.monotonic() >= self.next_full:
+            self.hints.look_everywhere()
+        hints = self.hints.take()
+        clock = Clock(self.setting.now(), time.time(), local_zone())
+        try:
+            report = self.engine.run_pass(clock, immediate=False, hints=hints, stop=self.stop.is_set, beat=self._beat)
+        except KbdError as exc:
+            self._failed(exc)
+            return
+        except Exception as exc:  # noqa: BLE001 - the daemon's pass boundary: it must outlive any fault of one pass
+            LOG.exception("pass_failed")
+            self._failed(exc)
+            return
+        self.last_error = ""
+        seconds = time.monotonic() - began
+        if hints is None:
+            self.next_full = time.monotonic() + max(self.config.scan.every_seconds, report.scan_seconds / SCAN_SHARE
+                                                    if not self.watch.degraded else 0.0)
+        if not report.complete:
+            self.hints.look_everywhere()
+        self._heartbeat(report)
+        if report.records or report.written or report.problems:
+            _log_pass(report, seconds)
+
+    def _failed(self, exc: Exception) -> None:
+        self.last_error = str(exc) or type(exc).__name__
+        LOG.error("pass_failed error=%s", type(exc).__name__)
+        self._heartbeat(None)
+        self.next_full = time.monotonic() + RETRY_SECONDS
+
+    def _beat(self, _report: PassReport) -> None:
+        """Tell the service manager that a step was proven to be done."""
+        if self.notifier.watchdog_seconds and time.monotonic() - self._fed > self.notifier.watchdog_seconds / 4:
+            self._fed = time.monotonic()
+            self.notifier.send(WATCHDOG=1)
+
+    def _heartbeat(self, report: PassReport | None) -> None:
+        status = self.last_error or self.watch.degraded or "watching"
+        if report is not None:
+            self.notifier.send(WATCHDOG=1, STATUS=status)
+        else:
+            self.notifier.send(STATUS=f"failing: {status}")
+        beat = Heartbeat(
+            pid=os.getpid(), since=self.since.isoformat(timespec="seconds"), version=__version__,
+            watching="polling" if self.watch.degraded else "events", degraded=self.watch.degraded,
+            last_error=self.last_error,
+        )
+        try:
+            write_heartbeat(self.setting.state_dir, beat)
+        except OSError as exc:
+            LOG.error("heartbeat_failed error=%s", exc.strerror)
+
+    def _wait(self) -> None:
+        """Sleep until something moved, a full scan is due, or a write that waited may be done."""
+        due = max(self.next_full - time.monotonic(), 0.0)
+        pause = min(due, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
+        if self.hints.wake.wait(max(pause, 0.05)) and not self.stop.is_set():
+            self._settle()
+        self.watch.refresh()
+
+    def _settle(self) -> None:
+        """Let a burst of events come in, so that one pass serves them all."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, 0.05))
+
+
+def _log_pass(report: PassReport, seconds: float) -> None:
+    LOG.info(
+        "pass files=%d records=%d citing=%d bytes=%d written=%d problems=%d seconds=%.2f", report.files, report.records,
+        report.citing, report.read_bytes, report.written, len(report.problems), seconds,
+    )

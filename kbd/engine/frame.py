@@ -1,0 +1,113 @@
+"""What lives as long as the process, and what a pass reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from functools import lru_cache
+from pathlib import Path
+
+from kbd.config import BaseConfig, Config, SourceConfig
+from kbd.core.decay import DecayPolicy
+from kbd.core.model import Problem
+from kbd.service.ingest import SourceSpec
+from kbd.service.knowledge import BaseSpec
+from kbd.sources.registry import format_of
+from kbd.store.knowledge_paths import git_root
+from kbd.store.ledger import Ledger, lessons, transcripts
+from kbd.store.locks import Locks
+
+KNOWN_TYPES = frozenset(("guideline", "pitfall", "decision", "model", "process"))
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The times of a pass: `now` may be given by the user, `real` is the real clock in seconds since the epoch."""
+
+    now: datetime
+    real: float
+    zone: tzinfo
+
+
+@dataclass(slots=True)
+class PassReport:
+    """What a pass did.
+
+    Attributes:
+        files: transcripts looked into; records, citing: what they gave; read_bytes: their bytes.
+        written: entries whose values were written into files.
+        transitions: entries that changed their state.
+        scan_seconds: time the full scan took, reading aside; 0 if only hints were followed.
+        complete: nothing more was there to be read when the pass ended.
+        problems: what went wrong, by value.
+    """
+
+    files: int = 0
+    records: int = 0
+    citing: int = 0
+    read_bytes: int = 0
+    written: int = 0
+    transitions: int = 0
+    scan_seconds: float = 0.0
+    complete: bool = True
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """How a pass is watched: asked whether to stop between steps, told of each step that made progress."""
+
+    stop: Callable[[], bool] = lambda: False
+    beat: Callable[[PassReport], None] = lambda report: None
+
+
+class Frame:
+    """Ledger, locks and configuration of a process."""
+
+    def __init__(self, config: Config, state_dir: Path, env: Mapping[str, str], home: str, ledger: Ledger) -> None:
+        """Hold these; the ledger is open for writing."""
+        self.config, self.state_dir, self.env, self.home, self.ledger = config, state_dir, env, home, ledger
+        self.locks = Locks(state_dir)
+        self.git_root = lru_cache(maxsize=1024)(git_root)
+
+    def bases(self) -> list[tuple[BaseConfig, BaseSpec]]:
+        """Return the bases of the config with their ids."""
+        db = self.ledger.db
+        names = {r["name"] for r in db.execute("SELECT name FROM bases")}
+        if not names >= {b.name for b in self.config.bases}:
+            with self.ledger.transaction():
+                for base in self.config.bases:
+                    lessons.base_id(db, base.name)
+        types, signals = frozenset(self.config.types) | KNOWN_TYPES, dict(self.config.types)
+        ids = {r["name"]: int(r["id"]) for r in db.execute("SELECT id, name FROM bases")}
+        return [(b, BaseSpec(ids[b.name], b.name, types, signals, bool(self.config.decay.marker)))
+                for b in self.config.bases]
+
+    def sources(self) -> Iterator[tuple[SourceConfig, SourceSpec]]:
+        """Yield each root of each source with its id; a source of several default roots is several."""
+        for config in self.config.sources:
+            form = format_of(config.agent or config.format or "text")
+            if form is None:
+                continue
+            roots = [config.folder] if config.folder else form.default_roots(self.env, self.home)
+            for i, root in enumerate(roots):
+                name = config.name if i == 0 else f"{config.name}-{i + 1}"
+                yield config, SourceSpec(self._source_id(name, root, form.agent), name, root, form, form.agent == "text")
+
+    def _source_id(self, name: str, root: str, agent: str) -> int:
+        row = self.ledger.db.execute("SELECT id FROM sources WHERE name=? AND root=? AND agent=?", (name, root, agent)).fetchone()
+        if row is not None:
+            return int(row[0])
+        with self.ledger.transaction() as db:
+            return transcripts.source_id(db, name, root, agent)
+
+    def decay_policy(self, base: BaseConfig) -> DecayPolicy:
+        """Return the limits of decay for a base."""
+        d = self.config.decay
+        return DecayPolicy(
+            at=d.at, grace_days=d.grace_days, dormant_days=d.dormant_days, archive_days=d.archive_days,
+            durable_refs=d.durable_refs, durable_factor=d.durable_factor, change_fraction=d.change_fraction,
+            change_min=d.change_min, dwell_days=d.dwell_days, blind_days=d.blind_days, clock=d.clock, marker=d.marker,
+            evergreen=base.evergreen,
+        )

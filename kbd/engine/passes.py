@@ -1,0 +1,136 @@
+"""The pass: knowledge in, transcripts in, lifecycle, files out, faults noted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from kbd.config import BaseConfig, Config
+from kbd.config.paths import fixed_folder
+from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.engine.transcripts import TranscriptReader
+from kbd.engine.writing import Writer
+from kbd.service.knowledge import BaseSpec, Synced, sync_base
+from kbd.store.base_files import NoteFile, read_base
+from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
+
+
+class Engine:
+    """Everything a pass needs, opened once."""
+
+    def __init__(self, config: Config, state_dir: Path, env: Mapping[str, str], home: str, now: datetime) -> None:
+        """Open the ledger of a state directory for writing; raises what `open_ledger` raises."""
+        self.frame = Frame(config, state_dir, env, home, open_ledger(state_dir, now))
+        self.transcripts = TranscriptReader(self.frame)
+        self.writer = Writer(self.frame, self._resync)
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.writer.close()
+        self.frame.ledger.close()
+
+    def take_config(self, config: Config) -> None:
+        """Go on with another configuration."""
+        self.frame.config = config
+        self.transcripts.reader = None
+
+    def run_pass(
+        self, clock: Clock, *, immediate: bool, hints: Collection[str] | None = None,
+        stop: Callable[[], bool] = lambda: False, beat: Callable[[PassReport], None] = lambda report: None,
+    ) -> PassReport:
+        """Run one pass; what could not be done is in the report, and in the ledger's faults.
+
+        Args:
+            clock: the times.
+            immediate: look into all files whatever their age, and write without coalescing (`run --once`).
+            hints: paths that moved; None: look everywhere.
+            stop: asked between batches; True ends the pass early, everything so far is committed.
+            beat: called after each step that made progress.
+
+        Raises:
+            FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
+        """
+        report, watchers = PassReport(), Watchers(stop, beat)
+        bases = self._sync_knowledge(clock, report)
+        beat(report)
+        rewound = self.rewound
+        self.rewound = False
+        self.transcripts.read(clock, report, bases, None if rewound else hints, watchers, all_files=immediate or rewound)
+        if report.complete and (hints is None or rewound):
+            self._end_recovery(report)
+        if not stop():
+            self.writer.write(clock, report, bases, immediate=immediate)
+        self._store_faults(report, full=hints is None)
+        back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
+        return report
+
+    rewound = False
+    """Files are to be read from 0 again, because entries appeared since."""
+
+    def _sync_knowledge(self, clock: Clock, report: PassReport) -> list[tuple[BaseConfig, BaseSpec]]:
+        bases = self.frame.bases()
+        for base, spec in bases:
+            files, problems = read_base(base.files, lessons.notes_of(self.frame.ledger.db, spec.id))
+            report.problems.extend(problems)
+            self._after_sync(sync_base(self.frame.ledger, spec, files, problems, clock.now))
+        return bases
+
+    def _after_sync(self, synced: Synced) -> None:
+        if synced.changed or synced.first:
+            self.transcripts.reader = None
+        if synced.first or synced.reread_since is not None:
+            with self.frame.ledger.transaction() as db:
+                rewound = transcripts.rewind(db, None if synced.first else synced.reread_since)
+            self.rewound = self.rewound or rewound > 0
+
+    def _resync(self, spec: BaseSpec, files: Sequence[NoteFile], clock: Clock) -> None:
+        """Bring the ledger in step with files that were just read or written under their locks."""
+        known = lessons.notes_of(self.frame.ledger.db, spec.id)
+        read = {f.path for f in files}
+        others = [NoteFile(r.path, r.archive, r.sha, r.size, r.mtime_ns, r.ino, None)
+                  for r in known.values() if r.path not in read]
+        self._after_sync(sync_base(self.frame.ledger, spec, [*files, *others], (), clock.now))
+
+    def _end_recovery(self, report: PassReport) -> None:
+        unread = any(p.code in ("knowledge_unreadable", "source_unreadable", "source_missing") for p in report.problems)
+        if self.frame.ledger.meta("recovered") == "1" and not unread:
+            with self.frame.ledger.transaction():
+                self.frame.ledger.set_meta("recovered", "0")
+
+    def _store_faults(self, report: PassReport, *, full: bool) -> None:
+        """Keep the faults of the newest pass for `status`; nothing is written when nothing changed.
+
+        A pass that followed hints did not look everywhere: it takes no fault of a source back.
+        """
+        wanted = {(p.code, p.where): p for p in report.problems}
+        stored = {(p.code, p.where): p for p in lessons.faults(self.frame.ledger.db)}
+        keep = () if full else ("source_unreadable", "source_missing", "file_unreadable", "folder_unreadable", "too_many_files")
+        wanted |= {key: p for key, p in stored.items() if p.code in keep}
+        if wanted == stored:
+            return
+        with self.frame.ledger.transaction() as db:
+            for code, place in stored.keys() - wanted.keys():
+                lessons.clear_fault(db, code, place)
+            for problem in wanted.values():
+                lessons.set_fault(db, problem)
+
+    def watched_folders(self) -> list[str]:
+        """Return the folders whose events are of interest: roots of sources, folders of knowledge files."""
+        folders = [spec.root for _, spec in self.frame.sources()]
+        for base in self.frame.config.bases:
+            folders += [fixed_folder(pattern) for pattern in base.files]
+            folders.append(os.path.dirname(base.relations))
+        return list(dict.fromkeys(folders))
+
+    def seconds_to_next_write(self, now: float) -> float:
+        """Return when a file that waits may be written, in seconds from `now` (real clock)."""
+        return self.writer.seconds_to_next_write(now)
+
+    def rewind(self, source: str | None) -> int:
+        """Let all files, or those of one source, be read from 0 again at the next pass; return how many."""
+        with self.frame.ledger.transaction() as db:
+            count = transcripts.rewind(db, None, source)
+        self.rewound = True
+        return count

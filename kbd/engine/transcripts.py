@@ -1,0 +1,167 @@
+"""Which transcripts to look into, and reading them: a full scan, or the files that events named."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kbd.config import BaseConfig, SourceConfig
+from kbd.core.cite import Known, MatchPolicy
+from kbd.core.match import PatternKind
+from kbd.core.model import Problem
+from kbd.core.reading import Reader
+from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.errors import FileUnreadable
+from kbd.service.discover import register
+from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
+from kbd.service.knowledge import BaseSpec
+from kbd.sources.registry import FileKind
+from kbd.store import scan
+from kbd.store.knowledge_paths import KnowledgePaths
+from kbd.store.ledger import lessons, transcripts
+from kbd.store.ledger.transcripts import FileRow
+from kbd.store.notes import archive_of
+from kbd.store.scan import Found
+
+DAY_SECONDS = 86400.0
+
+
+@dataclass(slots=True)
+class TranscriptReader:
+    """Reads sources; keeps over passes what saves work.
+
+    Attributes:
+        frame: ledger and configuration.
+        checked: by file id, when a file was last looked into (real clock).
+        reader: the matcher, None after entries changed.
+    """
+
+    frame: Frame
+    checked: dict[int, float] = field(default_factory=dict)
+    reader: Reader | None = None
+
+    def read(
+        self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], hints: Collection[str] | None,
+        watchers: Watchers, *, all_files: bool,
+    ) -> None:
+        """Read what is new: in all files of all sources, or only in those that `hints` names.
+
+        `all_files` looks into every file whatever its age.
+        """
+        sources = list(self.frame.sources())
+        paths = self._knowledge_paths(bases, [spec.root for _, spec in sources])
+        scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
+        policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
+        for config, spec in sources:
+            ingest = Ingest(self.frame.ledger, self._reader(clock), scopes, paths, self.frame.git_root, policy,
+                            clock.now, clock.real)
+            one = _SourcePass(self, config, spec, ingest, clock, report, watchers)
+            one.follow(hints) if hints is not None else one.scan(all_files=all_files)
+            report.records += ingest.report.records
+            report.citing += ingest.report.citing
+            report.read_bytes += ingest.report.read_bytes
+
+    def _reader(self, clock: Clock) -> Reader:
+        if self.reader is None:
+            db, match = self.frame.ledger.db, self.frame.config.match
+            policy = MatchPolicy(match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction)
+            rows = [(p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
+                    for p in lessons.patterns_in_use(db, clock.now.date())]
+            self.reader = Reader.of(rows, lessons.live_counts(db), policy)
+        return self.reader
+
+    def _knowledge_paths(self, bases: list[tuple[BaseConfig, BaseSpec]], roots: list[str]) -> KnowledgePaths:
+        files: list[str] = []
+        for base, spec in bases:
+            known = list(lessons.notes_of(self.frame.ledger.db, spec.id))
+            files += [*known, *(archive_of(p) for p in known), base.relations]
+        return KnowledgePaths(files, roots, self.frame.home)
+
+
+@dataclass(slots=True)
+class _SourcePass:
+    """One source in one pass."""
+
+    owner: TranscriptReader
+    config: SourceConfig
+    spec: SourceSpec
+    ingest: Ingest
+    clock: Clock
+    report: PassReport
+    watchers: Watchers
+
+    def scan(self, *, all_files: bool) -> None:
+        """Look at every file of the source."""
+        began, spent_reading = time.monotonic(), 0.0
+        found = scan.walk(self.spec.root, self.spec.format.file_kind, exclude=self.config.exclude)
+        if found is None:
+            self.report.problems.append(Problem("source_missing", self.spec.root, "the source's folder does not exist",
+                                                "start the agent once, or mend `root` in the config"))
+            return
+        known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id)
+        seen: set[int] = set()
+        for item in found:
+            if self.watchers.stop():
+                self.report.complete = False
+                return
+            if isinstance(item, Problem):
+                self.report.problems.append(item)
+            elif self._is_due(item, known, seen, all_files=all_files):
+                start = time.monotonic()
+                self._read(item, known, seen)
+                spent_reading += time.monotonic() - start
+        lost = [row.id for row in known.values() if row.id not in seen]
+        if lost:
+            with self.owner.frame.ledger.transaction() as db:
+                transcripts.mark_gone(db, lost)
+        self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
+
+    def _is_due(self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int], *, all_files: bool) -> bool:
+        row = known.get((item.dev, item.ino))
+        if row is None:
+            oldest = self.clock.now.timestamp() - self.owner.frame.config.scan.history_days * DAY_SECONDS
+            return item.mtime_ns / 1e9 >= oldest
+        seen.add(row.id)
+        if row.path == item.path and row.position and row.position.is_current(item.ino, item.size, item.mtime_ns):
+            return False
+        return all_files or row.position is None or scan.is_due(item.mtime_ns, self.owner.checked.get(row.id), self.clock.real)
+
+    def follow(self, hints: Iterable[str]) -> None:
+        """Look only at the files that events named."""
+        known: dict[tuple[int, int], FileRow] | None = None
+        for item in self._named(hints):
+            if self.watchers.stop():
+                self.report.complete = False
+                return
+            known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id) if known is None else known
+            self._read(item, known, set())
+
+    def _named(self, hints: Iterable[str]) -> Iterator[Found[FileKind]]:
+        root = os.path.realpath(self.spec.root)
+        for path in sorted(hints):
+            if path.startswith(root + os.sep):
+                for item in scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude):
+                    yield item
+
+    def _read(self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int]) -> None:
+        """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
+        if any("\ud800" <= char <= "\udfff" for char in item.path):
+            self.report.problems.append(Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it"))
+            return
+        try:
+            row = register(self.owner.frame.ledger, self.spec.id, self.spec.name, self.spec.format, item, known,
+                           is_text=self.spec.is_text)
+            seen.add(row.id)
+            self.report.files += 1
+            self.owner.checked[row.id] = self.clock.real
+            for step in self.ingest.read_file(self.spec, item, row):
+                self.watchers.beat(self.report)
+                if self.watchers.stop():
+                    self.report.complete = self.report.complete and not step.more
+                    return
+        except FileNotFoundError:
+            return
+        except FileUnreadable as exc:
+            self.report.problems.append(Problem("file_unreadable", item.path, exc.what, exc.hint or "mend its permissions"))

@@ -1,0 +1,149 @@
+"""What a pass does to files: lifecycle first, then the blocks on their way, counters and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kbd.config import BaseConfig
+from kbd.core.model import Problem, Relation
+from kbd.core.sight import day_has_begun, is_due
+from kbd.engine.frame import Clock, Frame, PassReport
+from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
+from kbd.service import lifecycle
+from kbd.service.knowledge import BaseSpec
+from kbd.service.moves import Mover
+from kbd.service.project import Projector, WritePolicy
+from kbd.service.relating import read_relations, write_relations
+from kbd.store.base_files import NoteFile
+from kbd.store.files import KeptFile
+from kbd.store.ledger import lessons
+from kbd.store.ledger.lessons import day
+from kbd.store.rewrite import save_conflict
+
+KEPT_SECONDS = 600.0
+"""For so long the inode that a write took out is looked at again: an editor may still write into it."""
+
+Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes files; keeps over passes what waits, and the inodes that came out of writes.
+
+    Attributes:
+        frame: ledger and configuration.
+        resync: brings the ledger in step with files just read or written under their locks.
+        waiting: since when a file waits to be at rest (real clock).
+        kept: (until when, path, inode).
+    """
+
+    frame: Frame
+    resync: Resync
+    waiting: dict[str, float] = field(default_factory=dict)
+    kept: list[tuple[float, str, KeptFile]] = field(default_factory=list)
+
+    def write(self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool) -> None:
+        """Run lifecycle where due, then bring all files in step with the ledger."""
+        self._look_again(clock, report)
+        for base, spec in bases:
+            related = read_relations(base.relations)
+            report.problems.extend(related.problems)
+            self._live(clock, report, base, spec, related.relations or (), immediate=immediate)
+            mover = Mover(self.frame.ledger, self.frame.locks, spec.types, self.frame.config.decay.marker)
+            report.problems.extend(mover.settle(spec.id, lambda files, s=spec: self.resync(s, files, clock), clock.now))  # type: ignore[misc]
+            self._project(clock, report, spec, immediate=immediate)
+            self._relate(clock, report, base, spec, immediate=immediate)
+
+    def _live(
+        self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, relations: tuple[Relation, ...], *,
+        immediate: bool,
+    ) -> None:
+        """Revive at once; let entries fade once a day, after everything was read."""
+        ledger, policy = self.frame.ledger, self.frame.decay_policy(base)
+        report.transitions += len(lifecycle.revive(ledger, spec.id, policy, relations, clock.now))
+        row = ledger.db.execute("SELECT last_decay, decay_after FROM bases WHERE id=?", (spec.id,)).fetchone()
+        last = max((d for d in (day(row["last_decay"]), day(row["decay_after"])) if d), default=None)
+        due = day_has_begun(last, clock.now) if immediate else is_due(last, policy.at, clock.now, clock.zone)
+        if last is None or not due or not report.complete:
+            return
+        done = lifecycle.decay(ledger, spec.id, policy, relations, self.sights(report), clock.now)
+        report.transitions += len(done.plan.transitions)
+
+    def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
+        """Return what the pass saw of each source."""
+        faults = {p.where for p in report.problems if p.code in ("source_unreadable", "source_missing")}
+        alarms = lifecycle.format_alarms(self.frame.ledger.db)
+        return [lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in alarms)
+                for _, spec in self.frame.sources()]
+
+    def _project(self, clock: Clock, report: PassReport, spec: BaseSpec, *, immediate: bool) -> None:
+        projector = Projector(self.frame.ledger, self.frame.locks, self._policy(immediate=immediate), spec.types,
+                              clock.real, self.waiting)
+        for path in projector.due_files(spec.id):
+            try:
+                written = projector.write_file(path, lambda note: self.resync(spec, [note], clock))
+            except (LockTimeout, ChangedUnderneath) as exc:
+                report.problems.append(Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again"))
+            except FileUnwritable as exc:
+                report.problems.append(Problem("write_failed", path, exc.what, exc.hint or "free the disk or mend permissions"))
+            except (FileUnreadable, FileNotFoundError) as exc:
+                report.problems.append(Problem("knowledge_unreadable", path, str(exc), "mend the file's permissions"))
+            else:
+                report.written += written.entries
+                report.problems.extend(written.problems)
+                if written.kept is not None:
+                    self.kept.append((clock.real + KEPT_SECONDS, path, written.kept))
+
+    def _policy(self, *, immediate: bool) -> WritePolicy:
+        write = self.frame.config.write
+        return WritePolicy(self.frame.config.decay.marker, write.every_seconds, write.git_every_seconds,
+                           write.quiet_seconds, write.max_wait_seconds, immediate)
+
+    def _relate(self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool) -> None:
+        quiet = 0.0 if immediate else self.frame.config.write.quiet_seconds
+        try:
+            report.problems.extend(
+                write_relations(self.frame.ledger, self.frame.locks, spec.id, base.relations, quiet, clock.real))
+        except FileUnwritable as exc:
+            report.problems.append(Problem("write_failed", base.relations, exc.what, exc.hint or "mend permissions"))
+
+    def _look_again(self, clock: Clock, report: PassReport) -> None:
+        """Save what an editor wrote into an inode that kbd had already replaced."""
+        left = []
+        for until, path, kept in self.kept:
+            late = kept.late_bytes()
+            if late is not None:
+                copy = save_conflict(path, late)
+                with self.frame.ledger.transaction():
+                    self.frame.ledger.record_event(clock.now, "late_write_saved", detail=f"{path}: saved as {copy}")
+                report.problems.append(Problem("write_conflict", path, f"an editor wrote over kbd; its text is in {copy}",
+                                               "merge it by hand"))
+            if until <= clock.real:
+                kept.close()
+            else:
+                left.append((until, path, kept))
+        self.kept = left
+
+    def seconds_to_next_write(self, now: float) -> float:
+        """Return when a file that waits may be written, in seconds from `now`; a day if none waits."""
+        seconds = 86400.0
+        for _, spec in self.frame.bases():
+            projector = Projector(self.frame.ledger, self.frame.locks, self._policy(immediate=False), spec.types, now, self.waiting)
+            for path in projector.due_files(spec.id):
+                row = self.frame.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
+                wait = projector.seconds_to_wait(path, row["wrote_at"] if row else None)
+                seconds = min(seconds, max(wait, self.frame.config.write.quiet_seconds))
+        return seconds
+
+    def close(self) -> None:
+        """Let go of kept inodes."""
+        for _, _, kept in self.kept:
+            kept.close()
+        self.kept = []
+
+
+def pending(frame: Frame, base: int) -> int:
+    """Return how many entries of a base wait to be written."""
+    markers = bool(frame.config.decay.marker)
+    return sum(1 for row in lessons.entries_of(frame.ledger.db, base) if row.differs_from_file(markers=markers))

@@ -1,0 +1,167 @@
+"""Letting entries fade and come back: the daily pass, and revivals at once.
+
+The plan is made by `kbd.core.decay`; here it gets its facts from the ledger, and what it decides is recorded there
+in one transaction. Files follow by projection and by archive moves.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from kbd.core.decay import DecayPolicy, Plan, Subject, Transition, plan, revival
+from kbd.core.model import EntryId, Relation, State
+from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sight
+from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger.lessons import EntryRow
+
+
+ALARM_RECORDS = 50
+ALARM_MALFORMED = 0.01
+ALARM_UNKNOWN = 0.2
+"""A source is in format alarm when of at least 50 records more than 1 % are malformed or 20 % of unknown kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSight:
+    """What lifecycle must know of a source beyond the ledger: it can be read now, and it understands what it reads."""
+
+    name: str
+    readable: bool
+    format_alarm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decayed:
+    """A daily pass: its plan, and whether it was recorded."""
+
+    plan: Plan
+    recorded: bool
+
+
+def revive(ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], now: datetime) -> tuple[Transition, ...]:
+    """Make cited dormant and archived entries active at once; idempotent. Needs no sight."""
+    asleep = [r for r in lessons.entries_of(ledger.db, base) if r.state is not State.ACTIVE]
+    if not asleep:
+        return ()
+    subjects = _subjects(ledger.db, asleep, lessons.entries_of(ledger.db, base), relations, _clock(ledger.db, base, policy, now.date()), now.date())
+    steps = [step for subject in subjects if (step := revival(subject, policy, now.date())) is not None]
+    if steps:
+        with ledger.transaction() as db:
+            _record(ledger, db, base, steps, now)
+    return tuple(steps)
+
+
+def decay(
+    ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], sources: Iterable[SourceSight],
+    now: datetime, *, dry_run: bool = False,
+) -> Decayed:
+    """Plan the pass of a day and, unless it is a dry run, record it.
+
+    The day is recorded as done even if nothing may fall, so that sight that comes back later in the day does not
+    let a second pass run.
+    """
+    today = now.date()
+    sight = see(ledger.db, sources, policy, today)
+    result = plan(subjects_of(ledger.db, base, policy, relations, today), policy, today, sight)
+    if dry_run:
+        return Decayed(result, recorded=False)
+    with ledger.transaction() as db:
+        _record(ledger, db, base, result.transitions, now)
+        db.execute("UPDATE bases SET last_decay=? WHERE id=?", (today.isoformat(), base))
+        if not sight.ok:
+            ledger.record_event(now, "no_sight", base=base, detail="; ".join(f"{p.where}: {p.what}" for p in sight.reasons))
+    return Decayed(result, recorded=True)
+
+
+def subjects_of(db: sqlite3.Connection, base: int, policy: DecayPolicy, relations: Sequence[Relation], today: date) -> list[Subject]:
+    """Return all entries of a base as decay sees them."""
+    rows = lessons.entries_of(db, base)
+    return _subjects(db, rows, rows, relations, _clock(db, base, policy, today), today)
+
+
+def _subjects(
+    db: sqlite3.Connection, rows: Sequence[EntryRow], everyone: Sequence[EntryRow], relations: Sequence[Relation],
+    clock: IdleClock, today: date,
+) -> list[Subject]:
+    superseded = _superseded(everyone, relations)
+    counted = dict(db.execute("SELECT entry, count(*) FROM refs WHERE added=1 GROUP BY entry").fetchall())
+    return [_subject(row, superseded, counted.get(row.id, 0) > row.fall_refs, clock, today) for row in rows]
+
+
+def _subject(row: EntryRow, superseded: Mapping[str, date | None], cited_anew: bool, clock: IdleClock, today: date) -> Subject:
+    dates = [d for d in (row.last, row.created, row.active_since) if d is not None and d <= today]
+    return Subject(
+        id=EntryId(row.id), title=row.title, type=row.type, section=row.section, state=row.state, ref=row.ref,
+        last=row.last, created=row.created, dormant_since=row.dormant_since, pinned=row.pinned,
+        superseded_by_live=row.norm in superseded, superseded_on=superseded.get(row.norm),
+        active_since=row.active_since, cited_anew=cited_anew, future_or_bad_date=row.bad_date,
+        blind_days=clock.blind_days(max(dates), today) if dates else 0,
+    )
+
+
+def _superseded(rows: Sequence[EntryRow], relations: Sequence[Relation]) -> dict[str, date | None]:
+    """Return normalised title → day, for what a live entry supersedes."""
+    live = {r.norm: r for r in rows if r.state is not State.ARCHIVED}
+    names = {key: r.norm for r in rows for key in (r.norm, r.title.casefold(), r.handle, r.ident) if key}
+    found: dict[str, date | None] = {}
+    for relation in relations:
+        if relation.p != "supersedes" or relation.e is not None:
+            continue
+        newer = names.get(relation.s.casefold()) or names.get(relation.s)
+        older = names.get(relation.o.casefold()) or names.get(relation.o)
+        if newer in live and older is not None and older != newer:
+            found[older] = relation.c or relation.u
+    return found
+
+
+def _clock(db: sqlite3.Connection, base: int, policy: DecayPolicy, today: date) -> IdleClock:
+    first = db.execute("SELECT first_read FROM bases WHERE id=?", (base,)).fetchone()[0]
+    days = [date.fromisoformat(r[0]) for r in db.execute("SELECT DISTINCT day FROM activity")]
+    first_read = date.fromisoformat(first) if first else today
+    return IdleClock.of(days, first_read, today, blind_days=policy.blind_days, active_only=policy.clock == "active")
+
+
+def see(db: sqlite3.Connection, sources: Iterable[SourceSight], policy: DecayPolicy, today: date) -> Sight:
+    """Assess whether kbd would have seen citations lately."""
+    newest = {r["name"]: r["last_record_at"] for r in db.execute("SELECT name, last_record_at FROM sources")}
+    since = (today - timedelta(days=policy.blind_days - 1)).isoformat()
+    sessions = db.execute("SELECT count(*) FROM seen_sessions WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
+    cited = db.execute("SELECT count(*) FROM refs WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
+    healths = tuple(
+        SourceHealth(s.name, date.fromisoformat(newest[s.name][:10]) if newest.get(s.name) else None, s.readable, s.format_alarm)
+        for s in sources
+    )
+    return assess_sight(Activity(healths, int(sessions), int(cited)), policy.blind_days, today)
+
+
+def format_alarms(db: sqlite3.Connection) -> set[str]:
+    """Return the names of sources that understand too little of what they read: their silence proves nothing."""
+    rows = db.execute(
+        "SELECT s.name, sum(f.records) AS n, sum(f.unknown) AS u, sum(f.malformed) AS m FROM sources s "
+        "JOIN files f ON f.source=s.id WHERE f.gone=0 GROUP BY s.id"
+    )
+    return {r["name"] for r in rows if r["n"] >= ALARM_RECORDS
+            and (r["m"] > ALARM_MALFORMED * r["n"] or r["u"] > ALARM_UNKNOWN * r["n"])}
+
+
+def _record(ledger: Ledger, db: sqlite3.Connection, base: int, steps: Iterable[Transition], now: datetime) -> None:
+    for step in steps:
+        row = lessons.entry_row(db, int(step.entry))
+        columns: dict[str, object] = {"state": step.after}
+        if step.after is State.ACTIVE:
+            columns |= {"dormant_since": None, "archived_since": None}
+        else:
+            counted = db.execute("SELECT count(*) FROM refs WHERE entry=? AND added=1", (row.id,)).fetchone()[0]
+            columns |= {"fall_refs": counted}
+            columns |= {"dormant_since": now.date()} if step.after is State.DORMANT else {"archived_since": now.date()}
+        if step.after is State.ARCHIVED:
+            columns["moving"] = "archive"
+        elif row.state is State.ARCHIVED:
+            columns["moving"] = None if row.moving == "archive" else "restore"
+        lessons.update_entry(db, row.id, **columns)
+        idle = "no date" if step.idle_days is None else f"{step.idle_days} idle days"
+        ledger.record_event(now, f"to_{step.after.value}", base=base, entry=row.id, title=row.title,
+                            detail=f"{step.reason.value}: {idle}, was {row.state.value}")
