@@ -1,0 +1,118 @@
+"""Splits a patch into the lines an agent wrote and the lines it copied from a file.
+
+Three notations: apply_patch (`*** Begin Patch`), unified diff, and SEARCH/REPLACE blocks (Aider, Cline, Roo). Text
+around them is the agent's own. Only `+` lines and REPLACE halves are new; context, `-` lines and SEARCH halves stood in
+the file before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_MARK = re.compile(
+    r"^(?:\*\*\* (?:Begin Patch|(?:Update|Add|Delete) File: )|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"
+    r"|(?:<{5,9}|-{5,9}) ?SEARCH\b)",
+    re.MULTILINE,
+)
+_APPLY_HEAD = re.compile(r"\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)")
+_UNIFIED_HEAD = re.compile(r"(?:---|\+\+\+) (?:[abciw]/)?([^\t\n]+)")
+_RENAME = re.compile(r"(?:rename|copy) (?:from|to) (.+)")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_SEARCH = re.compile(r"(?:<{5,9}|-{5,9}) ?SEARCH\b")
+_MIDDLE = re.compile(r"={5,9}\s*$")
+_REPLACED = re.compile(r"(?:>{5,9}|\+{5,9}) ?REPLACE\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The two halves of a patch and the files its headers name, in order, without duplicates."""
+
+    written: str
+    copied: str
+    files: tuple[str, ...]
+
+
+def is_patch(text: str) -> bool:
+    """Whether some line of `text` opens a patch."""
+    return _MARK.search(text) is not None
+
+
+def split_patch(text: str) -> Patch:
+    """Split `text`; a text without any patch is all written. Linear; never raises."""
+    splitter = _Splitter()
+    for line in text.split("\n"):
+        splitter.line(line.removesuffix("\r"))
+    return Patch("\n".join(splitter.written), "\n".join(splitter.copied), tuple(splitter.files))
+
+
+class _Splitter:
+    """Where the reader stands: in an apply_patch envelope, in a hunk (lines left per side), in a SEARCH or REPLACE."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.copied: list[str] = []
+        self.files: dict[str, None] = {}
+        self.envelope = False
+        self.old_left = 0
+        self.new_left = 0
+        self.half = ""
+
+    def line(self, line: str) -> None:
+        if self.half:
+            self._half_line(line)
+        elif self.old_left > 0 or self.new_left > 0:
+            self._hunk_line(line)
+        elif self._opens(line):
+            self.copied.append(line)
+        elif self.envelope:
+            self._signed(line)
+        else:
+            self.written.append(line)
+
+    def _opens(self, line: str) -> bool:
+        """Whether `line` belongs to the notation itself; takes its file name and the state it begins."""
+        if line.startswith("*** "):
+            self.envelope = not line.startswith("*** End Patch")
+            self._file(_APPLY_HEAD.match(line))
+            return True
+        hunk = _HUNK.match(line)
+        if hunk is not None:
+            self.old_left, self.new_left = int(hunk[1] or 1), int(hunk[2] or 1)
+            return True
+        if _SEARCH.match(line):
+            self.half = "search"
+            return True
+        return not self.envelope and self._header(line)
+
+    def _header(self, line: str) -> bool:
+        found = _UNIFIED_HEAD.fullmatch(line) or _RENAME.fullmatch(line)
+        self._file(found)
+        return found is not None or line.startswith(("diff --git ", "index "))
+
+    def _file(self, found: re.Match[str] | None) -> None:
+        if found is not None and found[1].strip() not in ("", "/dev/null"):
+            self.files.setdefault(found[1].strip())
+
+    def _half_line(self, line: str) -> None:
+        if _REPLACED.match(line):
+            self.half = ""
+        elif self.half == "search" and _MIDDLE.match(line):
+            self.half = "replace"
+        elif self.half == "replace":
+            self.written.append(line)
+        else:
+            self.copied.append(line)
+
+    def _hunk_line(self, line: str) -> None:
+        if line.startswith("\\"):
+            return
+        self.old_left -= not line.startswith("+")
+        self.new_left -= not line.startswith("-")
+        self._signed(line)
+
+    def _signed(self, line: str) -> None:
+        if line.startswith("+"):
+            self.written.append(line[1:])
+        else:
+            self.copied.append(line[1:])
