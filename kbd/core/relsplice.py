@@ -267,7 +267,7 @@ def _into_empty(
     end = document.line_end(holder.end)
     alone = not (text[document.line_start(holder.start) : holder.start] + text[holder.end : end]).strip()
     if alone:
-        return (Edit(holder.start, holder.end, block),)
+        return (Edit(holder.start, holder.end, block if text[end:] else block + newline),)
     start = holder.start
     if not text[holder.end : end].strip():
         # No trailing space is left behind where the line ends with the list.
