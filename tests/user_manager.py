@@ -1,0 +1,99 @@
+"""A real `systemd --user` for tests, on a system that may not have been booted with systemd.
+
+As root, in a mount namespace of its own: systemd only asks that /run/systemd/system exists, and wants a cgroup it
+owns. The control socket lies in a folder of the test, so that `systemctl --user` reaches it from outside.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# unit-root is where systemd builds the file system of a walled service, inaccessible/ what it puts over files that
+# the service may not see; on a booted system PID 1 makes both.
+_BOOT = """\
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/inaccessible/dir
+cd /run/systemd/inaccessible
+touch reg && mkfifo fifo && mknod chr c 0 0 && mknod blk b 0 0 && touch sock && chmod 000 *
+cd /
+umount -R /sys/fs/cgroup
+mount -t cgroup2 none /sys/fs/cgroup
+own=/sys/fs/cgroup/kbd-test-$$
+mkdir -p $own/manager
+cleanup() { echo $$ > /sys/fs/cgroup/cgroup.procs; find $own -depth -type d -exec rmdir {} + ; }
+trap cleanup EXIT
+echo $$ > $own/manager/cgroup.procs
+/lib/systemd/systemd --user &
+trap "kill $!" TERM
+wait $! || wait $! || true
+"""
+
+
+def why_not() -> str | None:
+    """Say what is missing for a manager here; None if nothing."""
+    if os.geteuid() != 0:
+        return "a systemd of its own needs root"
+    missing = [tool for tool in ("systemctl", "unshare") if shutil.which(tool) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed; .ci/run installs them"
+    probe = subprocess.run(["unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt"], capture_output=True)
+    return None if probe.returncode == 0 else f"no mount namespace here: {probe.stderr.decode().strip()}"
+
+
+class Manager:
+    """Talks to the manager; `units` is where its unit files lie."""
+
+    def __init__(self, folder: Path) -> None:
+        self.units = folder / "config/systemd/user"
+        runtime = folder / "run"
+        self.units.mkdir(parents=True)
+        runtime.mkdir(mode=0o700)
+        self.env = {
+            "HOME": str(folder),
+            "PATH": os.environ["PATH"],
+            "SYSTEMD_LOG_TARGET": "console",
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_RUNTIME_DIR": str(runtime),
+        }
+        self.socket = runtime / "systemd/private"
+
+    def systemctl(self, *arguments: str) -> str:
+        command = ["systemctl", "--user", *arguments]
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def show(self, unit: str, name: str) -> str:
+        return self.systemctl("show", "--value", "-p", name, unit)
+
+    def wait_until(self, unit: str, name: str, value: str, seconds: float = 10) -> None:
+        """Wait until a property has a value; a process outside is waited for, so there is no other way than to ask."""
+        until = time.monotonic() + seconds
+        while (now := self.show(unit, name)) != value:
+            assert time.monotonic() < until, f"{unit}: {name} is {now}, expected {value}"
+            time.sleep(0.05)
+
+
+@contextmanager
+def user_manager(folder: Path) -> Iterator[Manager]:
+    """Run a manager with everything it has in `folder` (a short path: its socket must fit in 108 characters)."""
+    manager = Manager(folder)
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            ["unshare", "--mount", "bash", "-c", _BOOT], env=manager.env, stdout=log, stderr=log, cwd="/"
+        )
+    try:
+        until = time.monotonic() + 10
+        while not manager.socket.exists():
+            assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
+            time.sleep(0.02)
+        yield manager
+    finally:
+        process.terminate()
+        process.wait(20)
