@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import resources
 from pathlib import Path
 
 from kbd.config.paths import resolve_base, resolve_source
@@ -37,7 +36,7 @@ def write_templates(folder: Path) -> list[Path]:
         if knowledge in made:
             made[made.index(knowledge)] = folder / LESSONS
             with open(folder / LESSONS, "xb") as file:
-                file.write(resources.files("kbd.config").joinpath("lessons.md").read_bytes())
+                file.write(Path(__file__).with_name("lessons.md").read_bytes())
     except OSError as error:
         raise FileUnwritable(f"cannot be made ({error.strerror})", where=str(error.filename or folder)) from error
     return made
