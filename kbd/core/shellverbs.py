@@ -23,19 +23,19 @@ MOVERS = _verbs("cp mv install ln rsync scp move-item copy-item")
 REMOVERS = _verbs("rm unlink touch truncate tee sponge shred remove-item")
 _LISTERS = _verbs(
     "find fd fdfind locate ls ll la dir tree exa eza which whereis where du df basename dirname pwd popd dirs test [ "
-    "[[ true false : exit history man help tldr apropos get-childitem gci printenv ps top date sleep wait jobs for select "
-    "case esac fi done tput clear id whoami uname hostname seq shopt set unset"
+    "[[ true false : exit history man help tldr apropos get-childitem gci printenv ps top date sleep wait jobs for "
+    "select case esac fi done tput clear id whoami uname hostname seq shopt set unset"
 )
 _GIT_LOOKUPS = _verbs(
     "grep log show diff blame status ls-files ls-tree ls-remote shortlog rev-parse rev-list cat-file describe reflog "
     "show-ref for-each-ref whatchanged merge-base name-rev annotate range-diff difftool help"
 )
 _HUB_LOOKUPS = _verbs("view list diff checks status search browse")
-_RESERVED = _verbs("if then elif else while until do ! { } time function coproc in")
+_RESERVED = _verbs("if then elif else while until do ! { } function coproc")
 _WRAPPERS = {  # verb → its options that take a value
     "sudo": "ugCpDRT", "doas": "uC", "env": "uCS", "nice": "n", "ionice": "cnp", "nohup": "", "command": "",
     "builtin": "", "exec": "a", "time": "fo", "timeout": "sk", "stdbuf": "ioe", "xargs": "nIPLdsEa", "setsid": "",
-    "chronic": "", "caffeinate": "t", "unbuffer": "", "busybox": "", "then": "", "watch": "n", "parallel": "j",
+    "chronic": "", "caffeinate": "t", "unbuffer": "", "busybox": "", "watch": "n", "parallel": "j",
     "uvx": "", "npx": "", "bunx": "", "rtk": "",
 }  # fmt: skip
 _RUNNERS = _verbs("uv poetry pdm pipx rye hatch pipenv conda")

@@ -1,0 +1,208 @@
+"""Reads the input of a tool call of any agent: what it wrote, what it copied, which files it names.
+
+What a tool does is told by the words of its name (`read_file`, `mcp__git__log`, `WebSearch`) and the keys of its input
+(`old_string`, `command`, `patch`), so that tools nobody listed here are read the same way. An input that only looks
+something up writes nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from kbd.core.model import ToolCall, Touch, TouchMode
+from kbd.core.patch import is_patch, split_patch
+from kbd.core.shell import analyse, is_path, join_path
+
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OWN = re.compile(r"(?:^|__|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
+_PROGRAM_COMMAND = re.compile(
+    r"""\b(?:cmd|command)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL
+)
+
+_SHELL = frozenset(["bash", "shell", "exec", "terminal", "cmd", "command", "powershell", "run", "execute", "sh"])
+_CHANGE = frozenset(
+    ["write", "edit", "multiedit", "create", "update", "replace", "insert", "patch", "apply", "save", "append", "add",
+     "delete", "remove", "move", "rename", "overwrite", "push", "send", "post", "put", "set", "ask", "plan", "commit"]
+)  # fmt: skip
+_LOOKUP = frozenset(
+    ["read", "get", "list", "ls", "search", "find", "fetch", "query", "lookup", "view", "show", "grep", "glob",
+     "browse", "recall", "retrieve", "describe", "inspect", "load", "open", "history", "cat", "ripgrep",
+     "websearch", "webfetch", "output", "poll", "diagnostics", "wait", "status"]
+)  # fmt: skip
+_READS = frozenset(["read", "view", "cat", "open", "show"])
+_WHOLE = frozenset(["write", "create", "save", "put", "overwrite", "push"])
+
+_PATH_KEYS = frozenset(
+    ["filepath", "path", "paths", "absolutepath", "notebookpath", "dirpath", "filename", "file", "files", "targetfile",
+     "relativepath", "relativeworkspacepath", "newpath", "oldpath", "uri", "targetpath"]
+)  # fmt: skip
+_MAYBE_PATH_KEYS = frozenset(["source", "destination", "target", "from", "to", "src", "dest"])
+_DIRECTORY_KEYS = frozenset(["workdir", "cwd", "directory", "dir", "workingdirectory", "root", "targetdirectories"])
+_COMMAND_KEYS = frozenset(["command", "cmd", "script", "commands"])
+_OLD_KEYS = frozenset(["oldstring", "oldstr", "oldtext", "oldcontent", "original", "oldcode", "oldsource"])
+_NEW_KEYS = frozenset(["newstring", "newstr", "newtext", "replace", "replacement", "replacewith"])
+_CONTENT_KEYS = frozenset(["content", "contents", "filetext", "text", "codecontent", "newsource", "body", "data"])
+_QUERY_KEYS = frozenset(["query", "queries", "pattern", "regex", "glob", "searchterm", "searchterms", "q"])
+
+
+class _Kind(enum.Enum):
+    LOOKUP = enum.auto()
+    SHELL = enum.auto()
+    OTHER = enum.auto()
+
+
+def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
+    """Read one tool call; linear in its size, never raises.
+
+    A call of kbd's own tools or commands has `own` set; what it said is in `copied`, its other segments in `written`.
+    """
+    if _OWN.search(name):
+        return ToolCall(name, "", copied="\n".join(text for _, text in _strings(tool_input)), own=True)
+    reading = _Reading(name, tool_input)
+    reading.read()
+    return ToolCall(
+        name,
+        "\n".join(reading.written),
+        copied="\n".join(reading.copied),
+        whole_file=reading.whole_file,
+        touched=tuple(Touch(path, mode) for path, mode in reading.touched.items()),
+        named=tuple(path for path in reading.named if path not in reading.touched),
+        own=reading.own,
+    )
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield each string of a nested input with the plain form of the nearest key above it, in order."""
+    if isinstance(value, str):
+        yield key, value
+    elif depth < MAX_DEPTH and isinstance(value, Mapping):
+        for inner_key, inner in value.items():
+            yield from _strings(inner, _plain(str(inner_key)), depth + 1)
+    elif depth < MAX_DEPTH and isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner, key, depth + 1)
+
+
+class _Reading:
+    """What has been found in one input."""
+
+    def __init__(self, name: str, tool_input: Mapping[str, object]) -> None:
+        self.name = [word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1])]
+        self.keys = {_plain(str(key)): value for key, value in tool_input.items()}
+        self.values = list(islice(_strings(tool_input), MAX_VALUES))
+        self.written: list[str] = []
+        self.copied: list[str] = []
+        self.touched: dict[str, TouchMode] = {}
+        self.named: dict[str, None] = {}
+        self.own = False
+        self.directory = next((text for key, text in self.values if key in ("workdir", "cwd", "workingdirectory")), "")
+        self.halves = not _NEW_KEYS.isdisjoint(key for key, _ in self.values)
+        self.kind = self._kind()
+        self.whole_file = self._is_whole_file()
+
+    def read(self) -> None:
+        """Take all values in."""
+        mode = self._mode()
+        if self.kind is _Kind.SHELL:
+            self._commands()
+        searched = self.kind is _Kind.LOOKUP or self.kind is _Kind.SHELL and not self.written
+        for key, text in self.values:
+            if key in _PATH_KEYS and "\n" not in text or key in _MAYBE_PATH_KEYS and is_path(text):
+                self._path(text, mode)
+            elif key in _DIRECTORY_KEYS:
+                self.named.setdefault(text)
+            elif text and not searched and not (self.kind is _Kind.SHELL and key in _COMMAND_KEYS):
+                self._text(key, text)
+
+    def _said(self, words: frozenset[str]) -> bool:
+        return not words.isdisjoint(self.name)
+
+    def _kind(self) -> _Kind:
+        command = next((self.keys[key] for key in ("command", "cmd", "script") if key in self.keys), None)
+        if self.halves:
+            return _Kind.OTHER
+        if command == "view" and self._said(_CHANGE):
+            return _Kind.LOOKUP  # one tool that views and edits, told by its `command`
+        if command is not None and (self._said(_SHELL) or not self._said(_CHANGE)):
+            return _Kind.SHELL
+        ends = self.name[:1] + self.name[-1:]
+        changes = self.name[:1] and self.name[0] in _CHANGE or self._said(frozenset(["write", "edit"]))
+        return _Kind.LOOKUP if not changes and not _LOOKUP.isdisjoint(ends) else _Kind.OTHER
+
+    def _is_whole_file(self) -> bool:
+        if "filetext" in self.keys:
+            return True
+        writes = self._said(_WHOLE) and not self._said(frozenset(["append", "insert"]))
+        return writes and not _PATH_KEYS.isdisjoint(self.keys) and not _CONTENT_KEYS.isdisjoint(self.keys)
+
+    def _mode(self) -> TouchMode:
+        if self.kind is _Kind.LOOKUP:
+            reads = self._said(_READS) or self.keys.get("command") == "view"
+            return TouchMode.READ if reads else TouchMode.MENTION
+        return TouchMode.WRITE if self.halves or self._said(_CHANGE) else TouchMode.MENTION
+
+    def _path(self, path: str, mode: TouchMode) -> None:
+        if 0 < len(path) <= 4096:
+            self.touched.setdefault(path.removeprefix("file://"), mode)
+
+    def _commands(self) -> None:
+        for key in ("command", "cmd", "script", "commands"):
+            value = self.keys.get(key)
+            if isinstance(value, str):
+                self._command(value)
+            elif isinstance(value, Sequence):
+                words = [word for word in value if isinstance(word, str)]
+                for command in words if key == "commands" else [shlex.join(words)]:
+                    self._command(command)
+
+    def _command(self, command: str) -> None:
+        found = analyse(command, self.directory)
+        self.written += [found.written] if found.written else []
+        self.copied += [found.copied] if found.copied else []
+        for touch in found.touched:
+            self.touched.setdefault(touch.path, touch.mode)
+        self.named.update(dict.fromkeys(found.named))
+        self.own = self.own or found.own
+
+    def _text(self, key: str, text: str) -> None:
+        if key in _QUERY_KEYS:
+            return
+        if is_path(text):
+            self.named.setdefault(text)
+        if key in _OLD_KEYS or key == "search" and self.halves:
+            self.copied.append(text)
+        elif is_patch(text) and not self.whole_file:
+            self._patch(text)
+        else:
+            self.written.append(self._program(text) if key in ("input", "code") else text)
+
+    def _patch(self, text: str) -> None:
+        patch = split_patch(text)
+        self.written.append(patch.written)
+        self.copied.append(patch.copied)
+        for path in patch.files:
+            self.touched.setdefault(join_path(self.directory, path), TouchMode.WRITE)
+
+    def _program(self, text: str) -> str:
+        """Return a program without the commands it runs, which are judged as such (Codex writes JavaScript)."""
+
+        def take(found: re.Match[str]) -> str:
+            self._command(re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), found[1][1:-1]))
+            return ""
+
+        rest = _PROGRAM_COMMAND.sub(take, text)
+        for token in re.findall(r"[\"'`]([^\"'`\n]{1,1024})[\"'`]", rest):
+            if is_path(token):
+                self.named.setdefault(token)
+        return rest
