@@ -34,17 +34,17 @@ class Writer:
             made[normalise(self._ideas(5 + self._below(11)) if chinese else self._terms(3 + self._below(6)))] = None
         return list(made)
 
-    def text(self, titles: Sequence[str], chars: int) -> str:
-        """Return `chars` characters of prose; about one phrase in 50 cites a title, in one form or another."""
+    def text(self, titles: Sequence[str], chars: int, cited: float = 0.02) -> str:
+        """Return `chars` characters of prose; a share `cited` of its phrases cites a title, in one form or another."""
         phrases: list[str] = []
         size = 0
         while size < chars:
-            phrases.append(self._phrase(titles))
+            phrases.append(self._phrase(titles, cited))
             size += len(phrases[-1])
         return "".join(phrases)[:chars]
 
-    def _phrase(self, titles: Sequence[str]) -> str:
-        if self._chance(0.02):
+    def _phrase(self, titles: Sequence[str], cited: float) -> str:
+        if self._chance(cited):
             return self._cited(self._pick(titles))
         if self._chance(0.25):
             return self._terms(8) + ". "

@@ -26,7 +26,7 @@ def world(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     case = CASES[name]
     writer = Writer(case["zh"])
     titles = writer.titles(case["titles"])
-    text = writer.text(titles, case["chars"])
+    text = writer.text(titles, case["chars"], case.get("cited", 0.02))
     step = case.get("message_chars", len(text))
     return tuple(titles), tuple(text[at : at + step] for at in range(0, len(text), step))
 
