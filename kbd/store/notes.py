@@ -61,7 +61,7 @@ def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
         root: absolute path of a folder.
     """
     search = _Search()
-    found = [path for pattern in patterns for path in search.expand(os.path.normpath(os.path.join(root, pattern)))]
+    found = [path for pattern in patterns for path in search.expand(root, pattern)]
     files: dict[tuple[int, int] | str, str] = {}
     for path in sorted(set(found), key=lambda path: (os.path.islink(path), path)):
         if not _is_never_taken(os.path.basename(path)):
@@ -113,11 +113,15 @@ class _Search:
 
     unlisted: dict[str, str] = field(default_factory=dict)
 
-    def expand(self, pattern: str) -> list[str]:
-        parts = pattern.strip("/").split("/")
+    def expand(self, root: str, pattern: str) -> list[str]:
+        folder, parts = root, os.path.normpath(pattern).split("/")
+        if os.path.isabs(pattern):
+            folder, parts = "/", parts[1:]
+        while parts[0] == "..":
+            folder, parts = os.path.dirname(folder), parts[1:]
         if parts[-1] == "**":
             parts.append("*")
-        level = ["/"]
+        level = [folder]
         for depth, part in enumerate(parts):
             fixed = not any(_MAGIC.search(before) for before in parts[:depth])
             last = depth == len(parts) - 1
