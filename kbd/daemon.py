@@ -21,7 +21,7 @@ from types import FrameType
 from kbd import __version__
 from kbd.config import Config
 from kbd.engine import Clock, Engine, PassReport
-from kbd.errors import KbdError, UsageError
+from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
 from kbd.store.locks import InstanceLock
@@ -172,15 +172,16 @@ class Daemon:
         except KbdError as exc:
             self._failed(exc)
             return
-        except Exception as exc:  # noqa: BLE001 - the daemon's pass boundary: it must outlive any fault of one pass
+        except Exception as exc:
             LOG.exception("pass_failed")
             self._failed(exc)
             return
         self.last_error = ""
         seconds = time.monotonic() - began
         if hints is None:
-            self.next_full = time.monotonic() + max(self.config.scan.every_seconds, report.scan_seconds / SCAN_SHARE
-                                                    if not self.watch.degraded else 0.0)
+            self.next_full = time.monotonic() + max(
+                self.config.scan.every_seconds, report.scan_seconds / SCAN_SHARE if not self.watch.degraded else 0.0
+            )
         if not report.complete:
             self.hints.look_everywhere()
         self._heartbeat(report)
@@ -205,15 +206,21 @@ class Daemon:
             self.notifier.send(WATCHDOG=1, STATUS=status)
         else:
             self.notifier.send(STATUS=f"failing: {status}")
+        now = datetime.now(UTC)
         beat = Heartbeat(
-            pid=os.getpid(), since=self.since.isoformat(timespec="seconds"), version=__version__,
-            watching="polling" if self.watch.degraded else "events", degraded=self.watch.degraded,
+            pid=os.getpid(),
+            since=self.since,
+            version=__version__,
+            at=now,
+            watching=f"polling: {self.watch.degraded}" if self.watch.degraded else "inotify",
+            last_pass_at=now if report is not None else None,
             last_error=self.last_error,
         )
         try:
             write_heartbeat(self.setting.state_dir, beat)
-        except OSError as exc:
-            LOG.error("heartbeat_failed error=%s", exc.strerror)
+        except FileUnwritable as exc:
+            LOG.error("heartbeat_failed")
+            self.last_error = self.last_error or str(exc)
 
     def _wait(self) -> None:
         """Sleep until something moved, a full scan is due, or a write that waited may be done."""
@@ -232,6 +239,12 @@ class Daemon:
 
 def _log_pass(report: PassReport, seconds: float) -> None:
     LOG.info(
-        "pass files=%d records=%d citing=%d bytes=%d written=%d problems=%d seconds=%.2f", report.files, report.records,
-        report.citing, report.read_bytes, report.written, len(report.problems), seconds,
+        "pass files=%d records=%d citing=%d bytes=%d written=%d problems=%d seconds=%.2f",
+        report.files,
+        report.records,
+        report.citing,
+        report.read_bytes,
+        report.written,
+        len(report.problems),
+        seconds,
     )

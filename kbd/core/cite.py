@@ -209,11 +209,7 @@ def _echo_lines(
         if matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
             continue
         before = text[lines.starts[lines.at(match.start)] : match.start]
-        if (
-            _TAG_BEFORE_BOLD.search(before)
-            or _HANDLE_BEFORE.search(before)
-            or _repeats(norm, match, matcher, lexicon)
-        ):
+        if _TAG_BEFORE_BOLD.search(before) or _HANDLE_BEFORE.search(before) or _repeats(norm, match, matcher, lexicon):
             echo.update(lines.of(match.start, match.end))
     return echo
 

@@ -75,7 +75,9 @@ def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], toda
     on_the_way: Callable[[R], bool] = lambda r: r.moving is not None and r.gone_on is None  # noqa: E731
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), on_the_way)
     state.take(lambda s: (s.path, s.entry.norm, s.entry.section), lambda r: (r.file, r.norm, r.section), present)
-    state.take(lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (_archived(r), r.norm, r.section), present)
+    state.take(
+        lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (_archived(r), r.norm, r.section), present
+    )
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), present)
     state.take_edited()
     state.rows += [r for r in rows if r.file in kept and r.gone_on is None and _archived(r)]
@@ -128,7 +130,9 @@ class _Pairing(Generic[R]):
         for one in self.seen:
             here = self._neighbours_of_seen(one)
             fits = [r for r in self.rows if before.get(id(r)) == here and r.file == one.path and _vouched(one.entry, r)]
-            rivals = [s for s in self.seen if s is not one and s.path == one.path and self._neighbours_of_seen(s) == here]
+            rivals = [
+                s for s in self.seen if s is not one and s.path == one.path and self._neighbours_of_seen(s) == here
+            ]
             if len(fits) == 1 and not rivals:
                 self._pair(one, fits[0], renamed=True)
             else:

@@ -11,6 +11,7 @@ from kbd.core.cite import Known, Lexicon, MatchPolicy, Reading, judge_lines, rea
 from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
+from kbd.core.wording import wording_digest
 
 _ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
 _SAME_CHARS = 120
@@ -77,7 +78,9 @@ class Reader:
     policy: MatchPolicy
 
     @staticmethod
-    def of(patterns: Sequence[tuple[int, str, PatternKind, Known]], live: Mapping[int, int], policy: MatchPolicy) -> Reader:
+    def of(
+        patterns: Sequence[tuple[int, str, PatternKind, Known]], live: Mapping[int, int], policy: MatchPolicy
+    ) -> Reader:
         """Build from (pattern id, text, kind, entry) rows."""
         merged: dict[tuple[PatternKind, str], list[int]] = {}
         for number, text, kind, _ in patterns:
@@ -140,6 +143,6 @@ class Reader:
         parsed = markdown.parse(text.encode("utf-8", "surrogatepass"))
         found: list[Wrote] = []
         for entry in parsed.entries:
-            digest = markdown.wording_digest(entry)
+            digest = wording_digest(entry)
             found.extend(Wrote(self.lexicon[ref].entry, digest) for ref in self.titles.get(entry.norm, ()))
         return found

@@ -13,7 +13,7 @@ from kbd.core.decay import DecayPolicy
 from kbd.core.model import Problem
 from kbd.service.ingest import SourceSpec
 from kbd.service.knowledge import BaseSpec
-from kbd.sources.registry import format_of
+from kbd.sources.registry import formats
 from kbd.store.knowledge_paths import git_root
 from kbd.store.ledger import Ledger, lessons, transcripts
 from kbd.store.locks import Locks
@@ -81,22 +81,26 @@ class Frame:
                     lessons.base_id(db, base.name)
         types, signals = frozenset(self.config.types) | KNOWN_TYPES, dict(self.config.types)
         ids = {r["name"]: int(r["id"]) for r in db.execute("SELECT id, name FROM bases")}
-        return [(b, BaseSpec(ids[b.name], b.name, types, signals, bool(self.config.decay.marker)))
-                for b in self.config.bases]
+        return [(b, BaseSpec(ids[b.name], b.name, types, signals, self.config.decay.marker)) for b in self.config.bases]
 
     def sources(self) -> Iterator[tuple[SourceConfig, SourceSpec]]:
         """Yield each root of each source with its id; a source of several default roots is several."""
         for config in self.config.sources:
-            form = format_of(config.agent or config.format or "text")
+            form = formats().get(config.agent or config.format or "text")
             if form is None:
                 continue
             roots = [config.folder] if config.folder else form.default_roots(self.env, self.home)
             for i, root in enumerate(roots):
                 name = config.name if i == 0 else f"{config.name}-{i + 1}"
-                yield config, SourceSpec(self._source_id(name, root, form.agent), name, root, form, form.agent == "text")
+                yield (
+                    config,
+                    SourceSpec(self._source_id(name, root, form.agent), name, root, form, form.agent == "text"),
+                )
 
     def _source_id(self, name: str, root: str, agent: str) -> int:
-        row = self.ledger.db.execute("SELECT id FROM sources WHERE name=? AND root=? AND agent=?", (name, root, agent)).fetchone()
+        row = self.ledger.db.execute(
+            "SELECT id FROM sources WHERE name=? AND root=? AND agent=?", (name, root, agent)
+        ).fetchone()
         if row is not None:
             return int(row[0])
         with self.ledger.transaction() as db:
@@ -106,8 +110,17 @@ class Frame:
         """Return the limits of decay for a base."""
         d = self.config.decay
         return DecayPolicy(
-            at=d.at, grace_days=d.grace_days, dormant_days=d.dormant_days, archive_days=d.archive_days,
-            durable_refs=d.durable_refs, durable_factor=d.durable_factor, change_fraction=d.change_fraction,
-            change_min=d.change_min, dwell_days=d.dwell_days, blind_days=d.blind_days, clock=d.clock, marker=d.marker,
+            at=d.at,
+            grace_days=d.grace_days,
+            dormant_days=d.dormant_days,
+            archive_days=d.archive_days,
+            durable_refs=d.durable_refs,
+            durable_factor=d.durable_factor,
+            change_fraction=d.change_fraction,
+            change_min=d.change_min,
+            dwell_days=d.dwell_days,
+            blind_days=d.blind_days,
+            clock=d.clock,
+            marker=d.marker,
             evergreen=base.evergreen,
         )

@@ -37,8 +37,13 @@ class Engine:
         self.transcripts.reader = None
 
     def run_pass(
-        self, clock: Clock, *, immediate: bool, hints: Collection[str] | None = None,
-        stop: Callable[[], bool] = lambda: False, beat: Callable[[PassReport], None] = lambda report: None,
+        self,
+        clock: Clock,
+        *,
+        immediate: bool,
+        hints: Collection[str] | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        beat: Callable[[PassReport], None] = lambda report: None,
     ) -> PassReport:
         """Run one pass; what could not be done is in the report, and in the ledger's faults.
 
@@ -57,7 +62,9 @@ class Engine:
         beat(report)
         rewound = self.rewound
         self.rewound = False
-        self.transcripts.read(clock, report, bases, None if rewound else hints, watchers, all_files=immediate or rewound)
+        self.transcripts.read(
+            clock, report, bases, None if rewound else hints, watchers, all_files=immediate or rewound
+        )
         if report.complete and (hints is None or rewound):
             self._end_recovery(report)
         if not stop():
@@ -89,8 +96,11 @@ class Engine:
         """Bring the ledger in step with files that were just read or written under their locks."""
         known = lessons.notes_of(self.frame.ledger.db, spec.id)
         read = {f.path for f in files}
-        others = [NoteFile(r.path, r.archive, r.sha, r.size, r.mtime_ns, r.ino, None)
-                  for r in known.values() if r.path not in read]
+        others = [
+            NoteFile(r.path, r.archive, r.sha, r.size, r.mtime_ns, r.ino, None)
+            for r in known.values()
+            if r.path not in read
+        ]
         self._after_sync(sync_base(self.frame.ledger, spec, [*files, *others], (), clock.now))
 
     def _end_recovery(self, report: PassReport) -> None:
@@ -106,7 +116,11 @@ class Engine:
         """
         wanted = {(p.code, p.where): p for p in report.problems}
         stored = {(p.code, p.where): p for p in lessons.faults(self.frame.ledger.db)}
-        keep = () if full else ("source_unreadable", "source_missing", "file_unreadable", "folder_unreadable", "too_many_files")
+        keep = (
+            ()
+            if full
+            else ("source_unreadable", "source_missing", "file_unreadable", "folder_unreadable", "too_many_files")
+        )
         wanted |= {key: p for key, p in stored.items() if p.code in keep}
         if wanted == stored:
             return

@@ -17,7 +17,7 @@ from kbd.errors import FileUnreadable
 from kbd.service.discover import register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
-from kbd.sources.registry import FileKind
+from kbd.sources.contract import FileKind
 from kbd.store import scan
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import lessons, transcripts
@@ -43,8 +43,14 @@ class TranscriptReader:
     reader: Reader | None = None
 
     def read(
-        self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], hints: Collection[str] | None,
-        watchers: Watchers, *, all_files: bool,
+        self,
+        clock: Clock,
+        report: PassReport,
+        bases: list[tuple[BaseConfig, BaseSpec]],
+        hints: Collection[str] | None,
+        watchers: Watchers,
+        *,
+        all_files: bool,
     ) -> None:
         """Read what is new: in all files of all sources, or only in those that `hints` names.
 
@@ -55,8 +61,17 @@ class TranscriptReader:
         scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
         for config, spec in sources:
-            ingest = Ingest(self.frame.ledger, self._reader(clock), scopes, paths, self.frame.git_root, policy,
-                            clock.now, clock.real)
+            ingest = Ingest(
+                self.frame.ledger,
+                self._reader(clock),
+                scopes,
+                paths,
+                self.frame.git_root,
+                policy,
+                clock.now,
+                clock.real,
+                clock.zone,
+            )
             one = _SourcePass(self, config, spec, ingest, clock, report, watchers)
             one.follow(hints) if hints is not None else one.scan(all_files=all_files)
             report.records += ingest.report.records
@@ -66,9 +81,13 @@ class TranscriptReader:
     def _reader(self, clock: Clock) -> Reader:
         if self.reader is None:
             db, match = self.frame.ledger.db, self.frame.config.match
-            policy = MatchPolicy(match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction)
-            rows = [(p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
-                    for p in lessons.patterns_in_use(db, clock.now.date())]
+            policy = MatchPolicy(
+                match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction
+            )
+            rows = [
+                (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
+                for p in lessons.patterns_in_use(db, clock.now.date())
+            ]
             self.reader = Reader.of(rows, lessons.live_counts(db), policy)
         return self.reader
 
@@ -97,8 +116,14 @@ class _SourcePass:
         began, spent_reading = time.monotonic(), 0.0
         found = scan.walk(self.spec.root, self.spec.format.file_kind, exclude=self.config.exclude)
         if found is None:
-            self.report.problems.append(Problem("source_missing", self.spec.root, "the source's folder does not exist",
-                                                "start the agent once, or mend `root` in the config"))
+            self.report.problems.append(
+                Problem(
+                    "source_missing",
+                    self.spec.root,
+                    "the source's folder does not exist",
+                    "start the agent once, or mend `root` in the config",
+                )
+            )
             return
         known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id)
         seen: set[int] = set()
@@ -118,7 +143,9 @@ class _SourcePass:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
 
-    def _is_due(self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int], *, all_files: bool) -> bool:
+    def _is_due(
+        self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int], *, all_files: bool
+    ) -> bool:
         row = known.get((item.dev, item.ino))
         if row is None:
             oldest = self.clock.now.timestamp() - self.owner.frame.config.scan.history_days * DAY_SECONDS
@@ -126,7 +153,11 @@ class _SourcePass:
         seen.add(row.id)
         if row.path == item.path and row.position and row.position.is_current(item.ino, item.size, item.mtime_ns):
             return False
-        return all_files or row.position is None or scan.is_due(item.mtime_ns, self.owner.checked.get(row.id), self.clock.real)
+        return (
+            all_files
+            or row.position is None
+            or scan.is_due(item.mtime_ns, self.owner.checked.get(row.id), self.clock.real)
+        )
 
     def follow(self, hints: Iterable[str]) -> None:
         """Look only at the files that events named."""
@@ -135,24 +166,34 @@ class _SourcePass:
             if self.watchers.stop():
                 self.report.complete = False
                 return
+            if isinstance(item, Problem):
+                self.report.problems.append(item)
+                continue
             known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id) if known is None else known
             self._read(item, known, set())
 
-    def _named(self, hints: Iterable[str]) -> Iterator[Found[FileKind]]:
+    def _named(self, hints: Iterable[str]) -> Iterator[Found[FileKind] | Problem]:
         root = os.path.realpath(self.spec.root)
         for path in sorted(hints):
             if path.startswith(root + os.sep):
-                for item in scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude):
-                    yield item
+                yield from scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
     def _read(self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int]) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
         if any("\ud800" <= char <= "\udfff" for char in item.path):
-            self.report.problems.append(Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it"))
+            self.report.problems.append(
+                Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it")
+            )
             return
         try:
-            row = register(self.owner.frame.ledger, self.spec.id, self.spec.name, self.spec.format, item, known,
-                           is_text=self.spec.is_text)
+            row = register(
+                self.owner.frame.ledger,
+                self.spec.id,
+                self.spec.name,
+                item,
+                known,
+                is_text=self.spec.is_text,
+            )
             seen.add(row.id)
             self.report.files += 1
             self.owner.checked[row.id] = self.clock.real
@@ -164,4 +205,6 @@ class _SourcePass:
         except FileNotFoundError:
             return
         except FileUnreadable as exc:
-            self.report.problems.append(Problem("file_unreadable", item.path, exc.what, exc.hint or "mend its permissions"))
+            self.report.problems.append(
+                Problem("file_unreadable", item.path, exc.what, exc.hint or "mend its permissions")
+            )

@@ -43,7 +43,9 @@ class Writer:
     waiting: dict[str, float] = field(default_factory=dict)
     kept: list[tuple[float, str, KeptFile]] = field(default_factory=list)
 
-    def write(self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool) -> None:
+    def write(
+        self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool
+    ) -> None:
         """Run lifecycle where due, then bring all files in step with the ledger."""
         self._look_again(clock, report)
         for base, spec in bases:
@@ -56,7 +58,13 @@ class Writer:
             self._relate(clock, report, base, spec, immediate=immediate)
 
     def _live(
-        self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, relations: tuple[Relation, ...], *,
+        self,
+        clock: Clock,
+        report: PassReport,
+        base: BaseConfig,
+        spec: BaseSpec,
+        relations: tuple[Relation, ...],
+        *,
         immediate: bool,
     ) -> None:
         """Revive at once; let entries fade once a day, after everything was read."""
@@ -74,19 +82,24 @@ class Writer:
         """Return what the pass saw of each source."""
         faults = {p.where for p in report.problems if p.code in ("source_unreadable", "source_missing")}
         alarms = lifecycle.format_alarms(self.frame.ledger.db)
-        return [lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in alarms)
-                for _, spec in self.frame.sources()]
+        return [
+            lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in alarms)
+            for _, spec in self.frame.sources()
+        ]
 
     def _project(self, clock: Clock, report: PassReport, spec: BaseSpec, *, immediate: bool) -> None:
-        projector = Projector(self.frame.ledger, self.frame.locks, self._policy(immediate=immediate), spec.types,
-                              clock.real, self.waiting)
+        projector = Projector(
+            self.frame.ledger, self.frame.locks, self._policy(immediate=immediate), spec.types, clock.real, self.waiting
+        )
         for path in projector.due_files(spec.id):
             try:
                 written = projector.write_file(path, lambda note: self.resync(spec, [note], clock))
             except (LockTimeout, ChangedUnderneath) as exc:
                 report.problems.append(Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again"))
             except FileUnwritable as exc:
-                report.problems.append(Problem("write_failed", path, exc.what, exc.hint or "free the disk or mend permissions"))
+                report.problems.append(
+                    Problem("write_failed", path, exc.what, exc.hint or "free the disk or mend permissions")
+                )
             except (FileUnreadable, FileNotFoundError) as exc:
                 report.problems.append(Problem("knowledge_unreadable", path, str(exc), "mend the file's permissions"))
             else:
@@ -97,14 +110,21 @@ class Writer:
 
     def _policy(self, *, immediate: bool) -> WritePolicy:
         write = self.frame.config.write
-        return WritePolicy(self.frame.config.decay.marker, write.every_seconds, write.git_every_seconds,
-                           write.quiet_seconds, write.max_wait_seconds, immediate)
+        return WritePolicy(
+            self.frame.config.decay.marker,
+            write.every_seconds,
+            write.git_every_seconds,
+            write.quiet_seconds,
+            write.max_wait_seconds,
+            immediate,
+        )
 
     def _relate(self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool) -> None:
         quiet = 0.0 if immediate else self.frame.config.write.quiet_seconds
         try:
             report.problems.extend(
-                write_relations(self.frame.ledger, self.frame.locks, spec.id, base.relations, quiet, clock.real))
+                write_relations(self.frame.ledger, self.frame.locks, spec.id, base.relations, quiet, clock.real)
+            )
         except FileUnwritable as exc:
             report.problems.append(Problem("write_failed", base.relations, exc.what, exc.hint or "mend permissions"))
 
@@ -117,8 +137,11 @@ class Writer:
                 copy = save_conflict(path, late)
                 with self.frame.ledger.transaction():
                     self.frame.ledger.record_event(clock.now, "late_write_saved", detail=f"{path}: saved as {copy}")
-                report.problems.append(Problem("write_conflict", path, f"an editor wrote over kbd; its text is in {copy}",
-                                               "merge it by hand"))
+                report.problems.append(
+                    Problem(
+                        "write_conflict", path, f"an editor wrote over kbd; its text is in {copy}", "merge it by hand"
+                    )
+                )
             if until <= clock.real:
                 kept.close()
             else:
@@ -129,7 +152,9 @@ class Writer:
         """Return when a file that waits may be written, in seconds from `now`; a day if none waits."""
         seconds = 86400.0
         for _, spec in self.frame.bases():
-            projector = Projector(self.frame.ledger, self.frame.locks, self._policy(immediate=False), spec.types, now, self.waiting)
+            projector = Projector(
+                self.frame.ledger, self.frame.locks, self._policy(immediate=False), spec.types, now, self.waiting
+            )
             for path in projector.due_files(spec.id):
                 row = self.frame.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
                 wait = projector.seconds_to_wait(path, row["wrote_at"] if row else None)

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kbd.core.model import FileKind
 from kbd.errors import FileUnreadable
-from kbd.sources.registry import SourceFormat
+from kbd.sources.contract import FileKind
+from kbd.sources.text import text_session
 from kbd.store import tail
 from kbd.store.ledger import Ledger, transcripts
 from kbd.store.ledger.transcripts import FileRow
 from kbd.store.logcopies import common_lines, first_line
+from kbd.store.position import Position
 from kbd.store.scan import Found
-from kbd.store.statx import birth_ns
+from kbd.store.statx import birth_time_ns
 
 COPIED_LINES = 3
 """So many equal lines in order make a copy across sessions (SPEC 3); within one log's rotations one is enough."""
 
 
 def register(
-    ledger: Ledger, source: int, source_name: str, form: SourceFormat, found: Found[FileKind],
-    known: Mapping[tuple[int, int], FileRow], *, is_text: bool,
+    ledger: Ledger,
+    source: int,
+    source_name: str,
+    found: Found[FileKind],
+    known: Mapping[tuple[int, int], FileRow],
+    *,
+    is_text: bool,
 ) -> FileRow:
     """Return the ledger's row of a file, made or renamed as needed; one transaction if something changes.
 
@@ -33,31 +39,37 @@ def register(
         return row
     line = first_line(found.path) if is_text else None
     with ledger.transaction() as db:
-        if row is None or (row.path != found.path and row.position and not tail.holds(found.path, row.position)
-                           and row.position.offset > 0):
-            row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, birth_ns(found.path), None)
+        if row is None or (
+            row.path != found.path
+            and row.position
+            and not tail.holds(found.path, row.position)
+            and row.position.offset > 0
+        ):
+            row = transcripts.add_file(
+                db, source, found.path, found.relpath, found.dev, found.ino, birth_time_ns(found.path), None
+            )
         elif row.path != found.path:
             transcripts.move_file(db, row.id, found.path, found.relpath)
         if is_text and line and row.first_line is None:
             transcripts.set_first_line(db, row.id, line)
             if row.offset == 0:
-                _find_original(ledger, source, source_name, form, row, line)
+                _find_original(ledger, source, source_name, row, line)
         return transcripts.file_row(db, row.id)
 
 
-def _find_original(ledger: Ledger, source: int, name: str, form: SourceFormat, row: FileRow, line: str) -> None:
+def _find_original(ledger: Ledger, source: int, name: str, row: FileRow, line: str) -> None:
     """Recognise a log that begins as another one: a rotated or copied one counts once."""
-    mine = form.session_of(row.relpath)
+    mine = text_session(row.relpath)
     best: tuple[int, str, FileRow] | None = None
     for other in transcripts.with_first_line(ledger.db, source, line):
         if other.id == row.id:
             continue
-        found = _copied(row, other, same_log=form.session_of(other.relpath) == mine, is_rotated=row.relpath != mine)
+        found = _copied(row, other, same_log=text_session(other.relpath) == mine, is_rotated=row.relpath != mine)
         if found[0] and (best is None or found[0] > best[0]):
             best = (*found, other)
     if best is not None:
         length, stream, other = best
-        session = other.shared_session or f"{name}:{form.session_of(other.relpath)}"
+        session = other.shared_session or f"{name}:{text_session(other.relpath)}"
         transcripts.share_beginning(ledger.db, row.id, stream, session, length)
 
 
@@ -81,7 +93,7 @@ def _copied(row: FileRow, other: FileRow, *, same_log: bool, is_rotated: bool) -
     return (length, stream) if length and (same_log or lines >= COPIED_LINES) else (0, stream)
 
 
-def _holds(path: str, position: tail.Position) -> bool:
+def _holds(path: str, position: Position) -> bool:
     try:
         return position.offset > 0 and tail.holds(path, position)
     except (FileNotFoundError, FileUnreadable):

@@ -7,25 +7,28 @@ zero is therefore always allowed, and is how a new base, a new entry or a rewrit
 from __future__ import annotations
 
 import bisect
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
-from kbd.core.cite import Mention, digest, first_per_pattern, is_listing
+import msgspec
+
+from kbd.core.cite import Mention, first_per_pattern
 from kbd.core.model import Author, Decoded, Message, Record, RecordKind, TouchMode
 from kbd.core.normal import normalise
-from kbd.core.reading import CitingBlock, Reader, Said, Wrote
-from kbd.core.redact import redact
+from kbd.core.reading import Reader, Said
 from kbd.core.relate import name_file, paths_in_prose
-from kbd.sources.registry import Decoder, SourceFormat
+from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.store import tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
 from kbd.store.ledger.counts import recount
-from kbd.store.ledger.facts import BlockFact, Holder, MentionFact
+from kbd.store.ledger.crediting import Crediting, covered_time
+from kbd.store.ledger.facts import Holder
 from kbd.store.ledger.growth import grow_relations
+from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.transcripts import FileRow, Tally
+from kbd.store.position import Position
 from kbd.store.scan import Found
 
 FUTURE_SLACK = timedelta(minutes=5)
@@ -83,8 +86,16 @@ class Ingest:
     """Reads files of sources with one set of patterns."""
 
     def __init__(
-        self, ledger: Ledger, reader: Reader, bases: Sequence[BaseScope], paths: KnowledgePaths,
-        git_root: Callable[[str], str | None], policy: IngestPolicy, now: datetime, real_now: float,
+        self,
+        ledger: Ledger,
+        reader: Reader,
+        bases: Sequence[BaseScope],
+        paths: KnowledgePaths,
+        git_root: Callable[[str], str | None],
+        policy: IngestPolicy,
+        now: datetime,
+        real_now: float,
+        zone: tzinfo,
     ) -> None:
         """Prepare a pass.
 
@@ -97,14 +108,15 @@ class Ingest:
             policy: limits.
             now: time of the pass; records cannot be later.
             real_now: the real clock in seconds, for lines that wait for their end.
+            zone: of times written without one.
         """
         self.ledger, self.db = ledger, ledger.db
         self.reader, self.bases, self.paths, self.git_root = reader, bases, paths, git_root
-        self.policy, self.now, self.real_now = policy, now, real_now
+        self.policy, self.now, self.real_now, self.zone = policy, now, real_now, zone
         self.recovered = ledger.meta("recovered") == "1"
         self.report = Report()
 
-    def read_file(self, source: SourceSpec, found: Found[object], row: FileRow) -> Iterator[Report]:
+    def read_file(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> Iterator[Report]:
         """Read what is new in a file, a batch a step; the report so far is yielded after each commit.
 
         Raises:
@@ -112,16 +124,16 @@ class Ingest:
             FileNotFoundError: it is gone.
         """
         position = row.position or tail.begin(found.path)
-        decoder = source.format.decoder(row.relpath, row.state if row.position else None)
+        decoder = source.format.decoder(row.relpath, row.state if row.position else None, tz=self.zone)
         from_start = row.position is None
-        accept = decoder.accepts
+        accept = None if source.is_text else is_json
         for batch in tail.read_batches(
             found.path, position, now=self.real_now, accept_last=accept, max_record=self.policy.max_record
         ):
             with self.ledger.transaction():
                 if batch.restarted is not None:
                     row = transcripts.begin_anew(self.db, row) if source.is_text else row
-                    decoder = source.format.decoder(row.relpath, None)
+                    decoder = source.format.decoder(row.relpath, None, tz=self.zone)
                     from_start = True
                 one = _Batch(self, source, row, found, decoder)
                 one.read(batch.records)
@@ -136,9 +148,12 @@ class Ingest:
 class _Batch:
     """One batch of one file, within a transaction."""
 
-    def __init__(self, ingest: Ingest, source: SourceSpec, row: FileRow, found: Found[object], decoder: Decoder) -> None:
+    def __init__(
+        self, ingest: Ingest, source: SourceSpec, row: FileRow, found: Found[FileKind], decoder: Decoder
+    ) -> None:
         self.ingest, self.db, self.source, self.row, self.decoder = ingest, ingest.db, source, row, decoder
-        self.clock = _LineClock(self.db, row, found.mtime_ns, ingest.now) if source.is_text else None
+        self.clock = LineClock(self.db, row, found.mtime_ns, ingest.now) if source.is_text else None
+        self.crediting = Crediting(self.db, source.id, source.format.agent, ingest.reader, ingest.policy.snippet_chars)
         self.kinds: dict[RecordKind, int] = {}
         self.days: set[date] = set()
         self.sessions: dict[str, date] = {}
@@ -168,11 +183,17 @@ class _Batch:
     def _clamp(self, at: datetime) -> datetime:
         return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.now + FUTURE_SLACK else at.astimezone(UTC)
 
-    def store(self, position: tail.Position, oversize: int, *, from_start: bool) -> None:
-        tally = Tally(self.records, self.messages, self.kinds.get(RecordKind.UNKNOWN, 0),
-                      self.kinds.get(RecordKind.MALFORMED, 0), oversize)
-        transcripts.save_progress(self.db, self.row.id, position, self.decoder.state(), tally, self.newest,
-                                  from_start=from_start)
+    def store(self, position: Position, oversize: int, *, from_start: bool) -> None:
+        tally = Tally(
+            self.records,
+            self.messages,
+            self.kinds.get(RecordKind.UNKNOWN, 0),
+            self.kinds.get(RecordKind.MALFORMED, 0),
+            oversize,
+        )
+        transcripts.save_progress(
+            self.db, self.row.id, position, self.decoder.state(), tally, self.newest, from_start=from_start
+        )
         transcripts.note_activity(self.db, self.source.id, self.days, self.sessions.items(), self.newest)
         recount(self.db, self.dirty, self.ingest.now.date())
         grow_relations(self.db, self.dirty, self.ingest.now.date())
@@ -206,12 +227,23 @@ class _Batch:
         agent = self.source.format.agent
         if message.native_id:
             return facts.key_of(agent, "m", message.native_id)
+        if len(message.blocks) == 1 and message.blocks[0].native_id:
+            return facts.key_of(agent, "b", message.blocks[0].native_id)
         text = "\n".join(b.text for b in message.blocks)
         return facts.key_of(agent, "f", message.session, at.isoformat(), normalise(text))
 
     def _holder(self, message: Message, at: datetime, *, observed: bool, session: str | None = None) -> Holder:
-        return Holder(session or message.session, at, observed, self.row.id, self.row.birth_ns, self.row.path,
-                      message.cwd, message.record_id, message.offset)
+        return Holder(
+            session or message.session,
+            at,
+            observed,
+            self.row.id,
+            self.row.birth_ns,
+            self.row.path,
+            message.cwd,
+            message.record_id,
+            message.offset,
+        )
 
     def _store_by_day(self, message: Message, said: Said) -> None:
         """Store a paragraph of a log: each day that its lines have is a message of its own."""
@@ -226,17 +258,11 @@ class _Batch:
             for day, found in sorted(by_day.items()):
                 at, observed = self._clamp(message.lines[found[0][1]].at), message.lines[found[0][1]].observed
                 if observed and self.ingest.recovered:
-                    at = self._covered(at, [m.entry for m, _ in found])
+                    at = covered_time(self.db, at, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
                 part = replace(citing, reading=replace(citing.reading, mentions=mentions))
                 key = self._paragraph_key(message, session, day if not observed else at.date(), shared)
                 self._store(message, Said((part,), ()), key, at, observed=observed, session=session)
-
-    def _covered(self, at: datetime, entries: Sequence[int]) -> datetime:
-        """After a restore, date an untimed line into the days that the file's number covers: it was read before."""
-        marks = ",".join("?" * len(entries))
-        covers = self.db.execute(f"SELECT max(covers) FROM entries WHERE id IN ({marks})", entries).fetchone()[0]  # noqa: S608
-        return min(at, datetime.fromisoformat(covers).replace(tzinfo=UTC)) if covers else at
 
     def _log_session(self, message: Message) -> str:
         return f"{self.source.name}:{message.session}"
@@ -247,63 +273,13 @@ class _Batch:
         stream = self.row.shared_stream if shared and self.row.shared_stream else self.row.stream
         return facts.key_of("text", stream, message.record_id, day.isoformat())
 
-    def _store(self, message: Message, said: Said, key: bytes, at: datetime, *, observed: bool,
-               session: str | None = None) -> None:
-        known = facts.hold_message(self.db, key, self.source.id, self._holder(message, at, observed=observed, session=session))
-        before = facts.entries_of_message(self.db, known)
-        files = self._files(message, [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT])
-        for citing in said.citing:
-            self._store_block(known, key, citing, files)
-        wrote = {w.entry for w in said.wrote if self._is_authorship(w, at.date())}
-        facts.hold_authorship(self.db, known, wrote)
-        if not message.lines:
-            self._judge(known)
-        self.dirty |= before | facts.entries_of_message(self.db, known)
-
-    def _store_block(self, known: int, key: bytes, citing: CitingBlock, files: tuple[str, ...]) -> None:
-        reading, block = citing.reading, citing.block
-        if block.native_id is not None:
-            block_key = facts.key_of(self.source.format.agent, "b", block.native_id)
-        elif self.clock is not None:
-            block_key = facts.key_of("p", key.hex())
-        else:
-            block_key = facts.key_of("t", key.hex(), block.author.value, reading.sha.hex())
-            self._supersede(known, normalise(citing.text))
-        mentions = first_per_pattern(reading.mentions)
-        fact = BlockFact(block_key, block.author.value, reading.norm_length, reading.sha,
-                         tuple(self._mention(m, citing.text, files) for m in mentions))
-        self.dirty |= facts.hold_block(self.db, known, fact, self.ingest.reader.lexicon)
-
-    def _supersede(self, known: int, norm: str) -> None:
-        """Let streamed partials of this text no longer count."""
-        partials = [b for b, length, sha in facts.growing_blocks(self.db, known)
-                    if length < len(norm) and digest(norm[:length]) == sha]
-        facts.supersede(self.db, partials)
-
-    def _mention(self, mention: Mention, text: str, files: tuple[str, ...]) -> MentionFact:
-        return MentionFact(mention.pattern, mention.entry, mention.listed, mention.own, mention.span, mention.prefix,
-                           snippet(text, mention.start, mention.end, self.ingest.policy.snippet_chars), files)
-
-    def _judge(self, known: int) -> None:
-        """Judge listing over all blocks of a message, base by base."""
-        mentions, length = facts.message_mentions(self.db, known)
-        reader = self.ingest.reader
-        for base in {m.base for m in mentions}:
-            part = [m for m in mentions if m.base == base]
-            as_mentions = [Mention(m.pattern, m.entry, m.base, 0, 0, m.own, m.span, b"") for m in part]
-            listed = is_listing(as_mentions, length, reader.live.get(base, 0), reader.policy)
-            facts.set_listed(self.db, part, listed)
-
-    def _is_authorship(self, wrote: Wrote, day: date) -> bool:
-        """Tell whether an entry was new or changed when a message wrote the whole file."""
-        if wrote.wording is None:
-            return True
-        row = self.db.execute("SELECT created, first_seen FROM entries WHERE id=?", (wrote.entry,)).fetchone()
-        if day.isoformat() in (row["created"], row["first_seen"]) or row["first_seen"] > day.isoformat() == row["created"]:
-            return True
-        known = self.db.execute("SELECT 1 FROM bodies WHERE entry=? AND sha=? AND day<=?",
-                                (wrote.entry, wrote.wording, max(day.isoformat(), row["first_seen"]))).fetchone()
-        return known is None
+    def _store(
+        self, message: Message, said: Said, key: bytes, at: datetime, *, observed: bool, session: str | None = None
+    ) -> None:
+        texts = [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT]
+        files = self._files(message, texts) if said.citing else ()
+        holder = self._holder(message, at, observed=observed, session=session)
+        self.dirty |= self.crediting.store(key, holder, said, files, is_paragraph=bool(message.lines))
 
     def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:
         """Name the files a citation applies to: named in the message, else the last one the session touched."""
@@ -327,48 +303,21 @@ class _Batch:
 
     def _silent(self, message: Message) -> None:
         """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
-        if not message.native_id:
-            return
-        known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
-        if known is None:
-            return
-        before = facts.entries_of_message(self.db, known)
-        for block in message.blocks:
-            if block.call is None and block.text:
-                self._supersede(known, normalise(block.text))
-        paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
-        facts.add_files(self.db, known, self._named(paths, message.cwd), MAX_FILES_PER_CITATION)
-        self.dirty |= before
+        if message.native_id:
+            texts = [b.text for b in message.blocks if b.call is None and b.text]
+            paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
+            key = facts.key_of(self.source.format.agent, "m", message.native_id)
+            names = self._named(paths, message.cwd)
+            self.dirty |= self.crediting.continue_message(key, texts, names, MAX_FILES_PER_CITATION)
 
 
-class _LineClock:
-    """The time of lines that carry none: when their bytes were first read, not later than the file's mtime then."""
-
-    def __init__(self, db: sqlite3.Connection, row: FileRow, mtime_ns: int, now: datetime) -> None:
-        self.db, self.file, self.high = db, row.id, row.high
-        self.marks = transcripts.marks_of(db, row.id)
-        self.fresh = min(now, datetime.fromtimestamp(mtime_ns / 1e9, UTC))
-
-    def at(self, offset: int) -> datetime:
-        """Return the time of the line at a byte offset; a new day of reading is noted."""
-        i = bisect.bisect_right(self.marks, offset, key=lambda mark: mark[0]) - 1
-        if i >= 0 and (offset < self.high or self.marks[i][1].date() == self.fresh.date()):
-            return self.marks[i][1]
-        transcripts.add_mark(self.db, self.file, offset, self.fresh)
-        self.marks.append((offset, self.fresh))
-        return self.fresh
-
-
-def snippet(text: str, start: int, end: int, chars: int) -> str:
-    """Return up to `chars` characters around a match, on one line, secrets and control characters masked."""
-    if chars <= 0:
-        return ""
-    side = max((chars - (end - start)) // 2, 0)
-    first = max(start - side - _REDACT_MARGIN, 0)
-    shown = redact(text[first : end + side + _REDACT_MARGIN])
-    at = shown.find(text[start:end])
-    cut = shown[max(at - side, 0) :] if at >= 0 else shown
-    return " ".join(cut[: chars + _REDACT_MARGIN].split())[:chars]
+def is_json(data: bytes) -> bool:
+    """Tell whether a last line without line end is a whole record."""
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _lies_in(path: str, folder: str) -> bool:

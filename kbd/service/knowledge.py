@@ -13,16 +13,16 @@ from datetime import date, datetime, timedelta
 from kbd.core import entries as markdown
 from kbd.core.classify import classify
 from kbd.core.handles import handle
-from kbd.core.merge import Merged, Outcome, Written, merge
-from kbd.core.model import Entry, Metadata, Pair, Problem, State
+from kbd.core.model import Entry, Pair, Problem, State
 from kbd.core.pairing import Seen, pair_up
-from kbd.store.ledger import Ledger, lessons
-from kbd.store.ledger.counts import added_after, recount
-from kbd.store.ledger.lessons import EntryRow, NoteRow
+from kbd.core.wording import is_unmatchable, wording_digest
 from kbd.store.base_files import NoteFile
+from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger.counts import recount
+from kbd.store.ledger.intake import Intake, adopted_pair, found_state, storable
+from kbd.store.ledger.lessons import EntryRow, NoteRow
 
 ALIAS_DAYS = 90
-NOTHING = Pair(0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class BaseSpec:
     Attributes:
         id: its id in the ledger; name: its name.
         types: known entry types; signals: signal phrases of types that the config adds.
-        markers: dormant entries carry a marker.
+        marker: the dormancy marker, "" for none.
     """
 
     id: int
     name: str
     types: frozenset[str]
     signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    markers: bool = True
+    marker: str = "⚠️"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Sync:
         self.now, self.today = now, now.date()
         row = self.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()
         self.first = row[0] is None
-        self.recovered = ledger.meta("recovered") == "1"
+        self.intake = Intake(ledger, base.id, now, bool(base.marker), ledger.meta("recovered") == "1")
         self.changed = False
         self.since: list[date] = []
         self.dirty: set[int] = set()
@@ -108,17 +108,28 @@ class _Sync:
             self.db.execute("DELETE FROM notes WHERE path=?", (path,))
         recount(self.db, self.dirty, self.today)
         if self.first and complete:
-            self.db.execute("UPDATE bases SET first_read=?, decay_after=? WHERE id=?",
-                            (self.today.isoformat(), self.today.isoformat(), self.base.id))
+            self.db.execute(
+                "UPDATE bases SET first_read=?, decay_after=? WHERE id=?",
+                (self.today.isoformat(), self.today.isoformat(), self.base.id),
+            )
         return Synced(self.first, min(self.since, default=None), self.changed)
 
     def _parse(self, file: NoteFile, data: bytes, note: NoteRow | None) -> list[Seen]:
-        parsed = markdown.parse(data, self.base.types)
+        parsed = markdown.parse(data, self.base.types, self.base.marker)
         problems = [replace(p, where=f"{file.path}:{p.where.removeprefix('line ')}") for p in parsed.problems]
         text = data.decode("utf-8", "replace")
         wide = sum(1 for ch in text if ord(ch) > 0x2E80)
-        row = NoteRow(file.path, self.base.id, file.archive, file.sha, file.size, file.mtime_ns, file.ino,
-                      note.wrote_at if note else None, note.wrote_mtime_ns if note else None)
+        row = NoteRow(
+            file.path,
+            self.base.id,
+            file.archive,
+            file.sha,
+            file.size,
+            file.mtime_ns,
+            file.ino,
+            note.wrote_at if note else None,
+            note.wrote_mtime_ns if note else None,
+        )
         lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
         return [Seen(file.path, file.archive, i, storable(entry)) for i, entry in enumerate(parsed.entries)]
 
@@ -129,14 +140,27 @@ class _Sync:
         if kind is None:
             classified = classify(text, self.base.signals)
             kind, source = classified.type, "signal" if classified.signal else "default"
-        sha = body_sha(entry)
-        future = any(d is not None and d > self.today for d in (entry.created, entry.meta and entry.meta.last))
+        sha = wording_digest(entry)
+        dates = (entry.created, entry.meta.last if entry.meta else None)
+        future = any(d is not None and d > self.today for d in dates)
         return {
-            "title": entry.title, "norm": entry.norm, "section": entry.section, "type": kind, "type_source": source,
-            "file": one.path, "line": entry.line, "place": one.place, "body": entry.body, "body_sha": sha,
-            "ident": entry.ident, "unmatchable": int(markdown.is_unmatchable(entry)), "bad_date": int(future),
-            "file_ref": entry.meta.ref if entry.meta else None, "file_last": entry.meta.last if entry.meta else None,
-            "file_state": entry.meta.state if entry.meta else None, "file_marker": int(entry.marker),
+            "title": entry.title,
+            "norm": entry.norm,
+            "section": entry.section,
+            "type": kind,
+            "type_source": source,
+            "file": one.path,
+            "line": entry.line,
+            "place": one.place,
+            "body": entry.body,
+            "body_sha": sha,
+            "ident": entry.ident,
+            "unmatchable": int(is_unmatchable(entry)),
+            "bad_date": int(future),
+            "file_ref": entry.meta.ref if entry.meta else None,
+            "file_last": entry.meta.last if entry.meta else None,
+            "file_state": entry.meta.state if entry.meta else None,
+            "file_marker": int(entry.marker),
         }
 
     def _insert(self, one: Seen) -> None:
@@ -145,9 +169,18 @@ class _Sync:
         state = found_state(one)
         created = entry.created or (None if self.first else self.today)
         row_id = lessons.insert_entry(
-            self.db, base=self.base.id, handle=self._free_handle(entry.norm), state=state, created=created,
-            first_seen=self.today, base_ref=found.ref, covers=found.last, last_floor=None,
-            ref=found.ref, last=found.last, **self._columns(one),
+            self.db,
+            base=self.base.id,
+            handle=self._free_handle(entry.norm),
+            state=state,
+            created=created,
+            first_seen=self.today,
+            base_ref=found.ref,
+            covers=found.last,
+            last_floor=None,
+            ref=found.ref,
+            last=found.last,
+            **self._columns(one),
             archived_since=self.today if state is State.ARCHIVED and not self.first else None,
         )
         if meta is not None and meta.ref is not None:
@@ -175,13 +208,17 @@ class _Sync:
         for kind, text in sorted(wanted):
             if lessons.add_pattern(self.db, row_id, kind, text, earns_from):
                 self.changed = True
-        current = self.db.execute("SELECT kind, text FROM patterns WHERE entry=? AND until IS NULL", (row_id,)).fetchall()
+        current = self.db.execute(
+            "SELECT kind, text FROM patterns WHERE entry=? AND until IS NULL", (row_id,)
+        ).fetchall()
         for kind, text in {(r["kind"], r["text"]) for r in current} - wanted:
             lessons.end_pattern(self.db, row_id, kind, text, self.today + timedelta(days=ALIAS_DAYS))
             self.changed = True
 
     def _note_body(self, row_id: int, entry: Entry) -> None:
-        self.db.execute("INSERT OR IGNORE INTO bodies VALUES (?,?,?)", (row_id, body_sha(entry), self.today.isoformat()))
+        self.db.execute(
+            "INSERT OR IGNORE INTO bodies VALUES (?,?,?)", (row_id, wording_digest(entry), self.today.isoformat())
+        )
 
     def _update(self, one: Seen, row: EntryRow, *, renamed: bool) -> None:
         entry = one.entry
@@ -194,12 +231,13 @@ class _Sync:
             lessons.update_entry(self.db, row.id, created=entry.created)
         if renamed:
             lessons.update_entry(self.db, row.id, handle=self._free_handle(entry.norm))
-            self.ledger.record_event(self.now, "title_edited", base=self.base.id, entry=row.id, title=entry.title,
-                                     detail=f"was: {row.title}")
+            self.ledger.record_event(
+                self.now, "title_edited", base=self.base.id, entry=row.id, title=entry.title, detail=f"was: {row.title}"
+            )
         if renamed or entry.ident != row.ident:
             self._set_patterns(row.id, entry, self.today)
             self.since.append(self.today)
-        if body_sha(entry) != row.body_sha:
+        if wording_digest(entry) != row.body_sha:
             self.changed = True
             self._note_body(row.id, entry)
         if row.moving is not None:
@@ -208,115 +246,16 @@ class _Sync:
         elif row.state is State.ARCHIVED and not one.archive:
             self._take_back(row)
         elif row.state is not State.ARCHIVED and one.archive:
-            self._set_state(row, State.ARCHIVED, "moved to the archive by hand")
-        self._merge(one, lessons.entry_row(self.db, row.id))
+            self.intake.set_state(row, State.ARCHIVED, "moved to the archive by hand")
+        self.intake.take(one, lessons.entry_row(self.db, row.id))
         self.dirty.add(row.id)
 
     def _take_back(self, row: EntryRow) -> None:
         """A person put an archived entry back into a live file."""
-        self._set_state(row, State.ACTIVE, "put back by hand")
+        self.intake.set_state(row, State.ACTIVE, "put back by hand")
         lessons.update_entry(self.db, row.id, active_since=self.today)
-
-    def _set_state(self, row: EntryRow, state: State, why: str) -> None:
-        since = {State.ARCHIVED: {"archived_since": self.today}, State.ACTIVE: {"dormant_since": None, "archived_since": None}}
-        lessons.update_entry(self.db, row.id, state=state, **since.get(state, {}))
-        self.ledger.record_event(self.now, f"to_{state.value}", base=self.base.id, entry=row.id, title=row.title, detail=why)
-
-    def _merge(self, one: Seen, row: EntryRow) -> None:
-        """Interpret what the file says against what kbd last wrote."""
-        meta = one.entry.meta
-        if self.recovered:
-            self._take_in(one, row)
-            return
-        wrote = _written(row, meta, one.entry.marker)
-        merged = merge(wrote, lessons.pairs_of(self.db, row.id), meta, one.entry.marker, row.pair, row.state, self.today,
-                       markers=self.base.markers)
-        if wrote is not None and wrote.landed and row.due is not None and wrote.pair == row.due:
-            lessons.confirm_written(self.db, row.id)
-        if merged.outcome is Outcome.PERSON and meta is not None and meta.ref is not None:
-            self._adopt_edit(row, one, Pair(meta.ref, meta.last), merged)
-        if merged.person_state is not None and merged.person_state is not row.state and not one.archive:
-            self._set_state(row, merged.person_state, "set by hand")
-            active = {"active_since": self.today} if merged.person_state is State.ACTIVE else {}
-            lessons.update_entry(self.db, row.id, wrote_state=merged.person_state, dormant_since=None,
-                                 wrote_marker=one.entry.marker, **active)
-
-    def _adopt_edit(self, row: EntryRow, one: Seen, found: Pair, merged: Merged) -> None:
-        floor = max((d for d in (merged.last_floor, row.last_floor) if d), default=None)
-        lessons.update_entry(self.db, row.id, adjust=row.adjust + merged.adjustment, last_floor=floor,
-                             wrote_ref=found.ref, wrote_last=found.last, due_ref=None, due_last=None, due_state=None)
-        lessons.update_entry(self.db, row.id, wrote_state=_shown_state(one), wrote_marker=one.entry.marker)
-        lessons.add_pair(self.db, row.id, found)
-        self.ledger.record_event(self.now, "person_edit", base=self.base.id, entry=row.id, title=row.title,
-                                 detail=f"ref {merged.adjustment:+d}, last {found.last}")
-        for what in merged.overruled:
-            self.ledger.record_event(self.now, "overruled", base=self.base.id, entry=row.id, title=row.title, detail=what)
-
-    def _take_in(self, one: Seen, row: EntryRow) -> None:
-        """After a restore the file's number stands, and covers every day up to its `last`."""
-        meta = one.entry.meta
-        if meta is None or meta.ref is None:
-            return
-        found = Pair(meta.ref, meta.last)
-        if found != row.wrote and found not in lessons.pairs_of(self.db, row.id):
-            covers = adopted_pair(one.entry, self.today).last
-            lessons.update_entry(
-                self.db, row.id, base_ref=found.ref - added_after(self.db, row.id, covers.isoformat() if covers else None),
-                covers=covers, adjust=0, last_floor=None, wrote_ref=found.ref, wrote_last=found.last,
-                wrote_state=found_state(one), state=found_state(one), due_ref=None, due_last=None, due_state=None,
-            )
-            lessons.add_pair(self.db, row.id, found)
 
     def _lose(self, row: EntryRow) -> None:
         lessons.update_entry(self.db, row.id, gone_on=self.today)
         self.ledger.record_event(self.now, "entry_gone", base=self.base.id, entry=row.id, title=row.title)
         self.changed = True
-
-
-def adopted_pair(entry: Entry, today: date) -> Pair:
-    """Return the number a file gives an entry at first sight; a future `last` covers nothing."""
-    if entry.meta is None:
-        return NOTHING
-    last = entry.meta.last
-    return Pair(entry.meta.ref or 0, last if last is not None and last <= today else None)
-
-
-def found_state(one: Seen) -> State:
-    """Return the state an entry stands in at first sight."""
-    if one.archive:
-        return State.ARCHIVED
-    said = one.entry.meta.state if one.entry.meta else None
-    return State.DORMANT if one.entry.marker or said in (State.DORMANT, State.ARCHIVED) else State.ACTIVE
-
-
-def _shown_state(one: Seen) -> State:
-    """Return the state that comment and marker show, whatever kbd makes of it."""
-    said = one.entry.meta.state if one.entry.meta else None
-    return said or (State.DORMANT if one.entry.marker else State.ACTIVE)
-
-
-def body_sha(entry: Entry) -> str:
-    """Return a digest of an entry's own wording."""
-    return markdown.wording_digest(entry)
-
-
-def storable(entry: Entry) -> Entry:
-    """Return an entry whose texts are valid UTF-8: bytes of a file that are none become `?`."""
-    return replace(entry, **{
-        name: value.encode("utf-8", "replace").decode()
-        for name in ("title", "norm", "section", "body") if not (value := getattr(entry, name)).isascii()
-    })
-
-
-def _written(row: EntryRow, meta: Metadata | None, marker: bool) -> Written | None:
-    """Return what kbd last wrote, as far as the file lets one tell.
-
-    An intended write counts if its pair stands in the file; whether it landed is told by the state, since a write
-    may change that alone.
-    """
-    if row.due is not None and row.due_state is not None and meta is not None and Pair(meta.ref or 0, meta.last) == row.due:
-        landed = meta.state in (row.due_state, None) and (row.due_marker is None or row.due_marker is marker)
-        return Written(row.due, row.due_state, row.due_marker, landed)
-    if row.wrote_state is None:
-        return None
-    return Written(row.wrote, row.wrote_state, row.wrote_marker)

@@ -17,7 +17,6 @@ from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sigh
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.lessons import EntryRow
 
-
 ALARM_RECORDS = 50
 ALARM_MALFORMED = 0.01
 ALARM_UNKNOWN = 0.2
@@ -41,12 +40,21 @@ class Decayed:
     recorded: bool
 
 
-def revive(ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], now: datetime) -> tuple[Transition, ...]:
+def revive(
+    ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], now: datetime
+) -> tuple[Transition, ...]:
     """Make cited dormant and archived entries active at once; idempotent. Needs no sight."""
     asleep = [r for r in lessons.entries_of(ledger.db, base) if r.state is not State.ACTIVE]
     if not asleep:
         return ()
-    subjects = _subjects(ledger.db, asleep, lessons.entries_of(ledger.db, base), relations, _clock(ledger.db, base, policy, now.date()), now.date())
+    subjects = _subjects(
+        ledger.db,
+        asleep,
+        lessons.entries_of(ledger.db, base),
+        relations,
+        _clock(ledger.db, base, policy, now.date()),
+        now.date(),
+    )
     steps = [step for subject in subjects if (step := revival(subject, policy, now.date())) is not None]
     if steps:
         with ledger.transaction() as db:
@@ -55,8 +63,14 @@ def revive(ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[R
 
 
 def decay(
-    ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], sources: Iterable[SourceSight],
-    now: datetime, *, dry_run: bool = False,
+    ledger: Ledger,
+    base: int,
+    policy: DecayPolicy,
+    relations: Sequence[Relation],
+    sources: Iterable[SourceSight],
+    now: datetime,
+    *,
+    dry_run: bool = False,
 ) -> Decayed:
     """Plan the pass of a day and, unless it is a dry run, record it.
 
@@ -72,32 +86,53 @@ def decay(
         _record(ledger, db, base, result.transitions, now)
         db.execute("UPDATE bases SET last_decay=? WHERE id=?", (today.isoformat(), base))
         if not sight.ok:
-            ledger.record_event(now, "no_sight", base=base, detail="; ".join(f"{p.where}: {p.what}" for p in sight.reasons))
+            ledger.record_event(
+                now, "no_sight", base=base, detail="; ".join(f"{p.where}: {p.what}" for p in sight.reasons)
+            )
     return Decayed(result, recorded=True)
 
 
-def subjects_of(db: sqlite3.Connection, base: int, policy: DecayPolicy, relations: Sequence[Relation], today: date) -> list[Subject]:
+def subjects_of(
+    db: sqlite3.Connection, base: int, policy: DecayPolicy, relations: Sequence[Relation], today: date
+) -> list[Subject]:
     """Return all entries of a base as decay sees them."""
     rows = lessons.entries_of(db, base)
     return _subjects(db, rows, rows, relations, _clock(db, base, policy, today), today)
 
 
 def _subjects(
-    db: sqlite3.Connection, rows: Sequence[EntryRow], everyone: Sequence[EntryRow], relations: Sequence[Relation],
-    clock: IdleClock, today: date,
+    db: sqlite3.Connection,
+    rows: Sequence[EntryRow],
+    everyone: Sequence[EntryRow],
+    relations: Sequence[Relation],
+    clock: IdleClock,
+    today: date,
 ) -> list[Subject]:
     superseded = _superseded(everyone, relations)
     counted = dict(db.execute("SELECT entry, count(*) FROM refs WHERE added=1 GROUP BY entry").fetchall())
     return [_subject(row, superseded, counted.get(row.id, 0) > row.fall_refs, clock, today) for row in rows]
 
 
-def _subject(row: EntryRow, superseded: Mapping[str, date | None], cited_anew: bool, clock: IdleClock, today: date) -> Subject:
+def _subject(
+    row: EntryRow, superseded: Mapping[str, date | None], cited_anew: bool, clock: IdleClock, today: date
+) -> Subject:
     dates = [d for d in (row.last, row.created, row.active_since) if d is not None and d <= today]
     return Subject(
-        id=EntryId(row.id), title=row.title, type=row.type, section=row.section, state=row.state, ref=row.ref,
-        last=row.last, created=row.created, dormant_since=row.dormant_since, pinned=row.pinned,
-        superseded_by_live=row.norm in superseded, superseded_on=superseded.get(row.norm),
-        active_since=row.active_since, cited_anew=cited_anew, future_or_bad_date=row.bad_date,
+        id=EntryId(row.id),
+        title=row.title,
+        type=row.type,
+        section=row.section,
+        state=row.state,
+        ref=row.ref,
+        last=row.last,
+        created=row.created,
+        dormant_since=row.dormant_since,
+        pinned=row.pinned,
+        superseded_by_live=row.norm in superseded,
+        superseded_on=superseded.get(row.norm),
+        active_since=row.active_since,
+        cited_anew=cited_anew,
+        future_or_bad_date=row.bad_date,
         blind_days=clock.blind_days(max(dates), today) if dates else 0,
     )
 
@@ -128,10 +163,14 @@ def see(db: sqlite3.Connection, sources: Iterable[SourceSight], policy: DecayPol
     """Assess whether kbd would have seen citations lately."""
     newest = {r["name"]: r["last_record_at"] for r in db.execute("SELECT name, last_record_at FROM sources")}
     since = (today - timedelta(days=policy.blind_days - 1)).isoformat()
-    sessions = db.execute("SELECT count(*) FROM seen_sessions WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
+    sessions = db.execute(
+        "SELECT count(*) FROM seen_sessions WHERE day BETWEEN ? AND ?", (since, today.isoformat())
+    ).fetchone()[0]
     cited = db.execute("SELECT count(*) FROM refs WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
     healths = tuple(
-        SourceHealth(s.name, date.fromisoformat(newest[s.name][:10]) if newest.get(s.name) else None, s.readable, s.format_alarm)
+        SourceHealth(
+            s.name, date.fromisoformat(newest[s.name][:10]) if newest.get(s.name) else None, s.readable, s.format_alarm
+        )
         for s in sources
     )
     return assess_sight(Activity(healths, int(sessions), int(cited)), policy.blind_days, today)
@@ -143,8 +182,11 @@ def format_alarms(db: sqlite3.Connection) -> set[str]:
         "SELECT s.name, sum(f.records) AS n, sum(f.unknown) AS u, sum(f.malformed) AS m FROM sources s "
         "JOIN files f ON f.source=s.id WHERE f.gone=0 GROUP BY s.id"
     )
-    return {r["name"] for r in rows if r["n"] >= ALARM_RECORDS
-            and (r["m"] > ALARM_MALFORMED * r["n"] or r["u"] > ALARM_UNKNOWN * r["n"])}
+    return {
+        r["name"]
+        for r in rows
+        if r["n"] >= ALARM_RECORDS and (r["m"] > ALARM_MALFORMED * r["n"] or r["u"] > ALARM_UNKNOWN * r["n"])
+    }
 
 
 def _record(ledger: Ledger, db: sqlite3.Connection, base: int, steps: Iterable[Transition], now: datetime) -> None:
@@ -163,5 +205,11 @@ def _record(ledger: Ledger, db: sqlite3.Connection, base: int, steps: Iterable[T
             columns["moving"] = None if row.moving == "archive" else "restore"
         lessons.update_entry(db, row.id, **columns)
         idle = "no date" if step.idle_days is None else f"{step.idle_days} idle days"
-        ledger.record_event(now, f"to_{step.after.value}", base=base, entry=row.id, title=row.title,
-                            detail=f"{step.reason.value}: {idle}, was {row.state.value}")
+        ledger.record_event(
+            now,
+            f"to_{step.after.value}",
+            base=base,
+            entry=row.id,
+            title=row.title,
+            detail=f"{step.reason.value}: {idle}, was {row.state.value}",
+        )

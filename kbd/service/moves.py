@@ -15,6 +15,7 @@ from datetime import datetime
 from kbd.core import entries as markdown
 from kbd.core import splice
 from kbd.core.model import Entry, Problem, State
+from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import gitstate, notes
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
@@ -90,32 +91,38 @@ class Mover:
         block, rest = splice.cut(source_data, leaving)
         if arrived is not None and target_data is not None:
             there = target_data[arrived.block.start : arrived.block.end]
-            if markdown.wording_digest(arrived) != markdown.wording_digest(leaving):
+            if wording_digest(arrived) != wording_digest(leaving):
                 return self._keep_live(row, source, target, there, now)
         else:
-            self._append(row, block, leaving.section, source, target, target_data)
+            headings = splice.heading_lines(markdown.parse(source_data, self.types, self.marker).outline, leaving)
+            moved = self._values_in(row, block)
+            self._append(
+                row, splice.insert(target_data or b"", moved, leaving.section, headings), source, target, target_data
+            )
         replace_file((source), source_data, rest)
         resync([describe(p, d) for p in (source, target) if (d := _read(p)) is not None])
         with self.ledger.transaction() as db:
             lessons.update_entry(db, row.id, moving=None)
-            self.ledger.record_event(now, "moved", base=row.base, entry=row.id, title=row.title,
-                                     detail=f"from {source} to {target}")
+            self.ledger.record_event(
+                now, "moved", base=row.base, entry=row.id, title=row.title, detail=f"from {source} to {target}"
+            )
         return None
 
-    def _append(self, row: EntryRow, block: bytes, section: str, source: str, target: str, data: bytes | None) -> None:
-        """Append the block, with the ledger's values in it, to the target; intended values are committed first."""
-        entry = markdown.parse(block, self.types).entries[0]
+    def _values_in(self, row: EntryRow, block: bytes) -> bytes:
+        """Return the block with the ledger's values; an archived one keeps its marker byte for byte."""
+        entry = markdown.parse(block, self.types, self.marker).entries[0]
         marker = self.marker if row.state is not State.ARCHIVED else ""
-        extra = entry.meta.extra if entry.meta else ()
-        moved = splice.apply(block, splice.edits_for(block, entry, row.ref, row.last, row.state, marker, extra=extra))
+        return splice.set_metadata(block, entry, row.ref, row.last, row.state, marker)
+
+    def _append(self, row: EntryRow, new: bytes, source: str, target: str, data: bytes | None) -> None:
+        """Write the target with the block at its place; the intended values are committed first."""
         with self.ledger.transaction() as db:
             lessons.add_pair(db, row.id, row.pair)
             lessons.update_entry(db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=None)
-        new = splice.insert(data or b"", moved, section)
         if data is None:
-            create_file((target), new, like=(source))
+            create_file(target, new, like=source)
         else:
-            replace_file((target), data, new)
+            replace_file(target, data, new)
         with self.ledger.transaction() as db:
             lessons.confirm_written(db, row.id)
 
@@ -125,16 +132,23 @@ class Mover:
         state = State.DORMANT if row.moving == "archive" else State.ACTIVE
         with self.ledger.transaction() as db:
             lessons.update_entry(db, row.id, moving=None, state=state, file=live)
-            self.ledger.record_event(now, "move_conflict", base=row.base, entry=row.id, title=row.title,
-                                     detail=f"{source} and {target} hold it with different words; {live} stays")
-        return Problem("move_conflict", live, f"'{row.title}' stands in its archive with different words",
-                       "remove one of the two")
+            self.ledger.record_event(
+                now,
+                "move_conflict",
+                base=row.base,
+                entry=row.id,
+                title=row.title,
+                detail=f"{source} and {target} hold it with different words; {live} stays",
+            )
+        return Problem(
+            "move_conflict", live, f"'{row.title}' stands in its archive with different words", "remove one of the two"
+        )
 
     def _find(self, data: bytes | None, row: EntryRow) -> Entry | None:
         """Return the entry's block in a file: its title, and its section if several have that title."""
         if data is None:
             return None
-        same = [e for e in markdown.parse(data, self.types).entries if e.norm == row.norm]
+        same = [e for e in markdown.parse(data, self.types, self.marker).entries if e.norm == row.norm]
         return next((e for e in same if e.section == row.section), same[0] if same else None)
 
 

@@ -15,10 +15,10 @@ from kbd.core.model import Problem
 from kbd.core.splice import Edit
 from kbd.store import notes
 from kbd.store.base_files import NoteFile, describe
+from kbd.store.files import KeptFile
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
-from kbd.store.files import KeptFile
 from kbd.store.rewrite import save_conflict
 
 
@@ -56,7 +56,12 @@ class Projector:
     """Writes counters of one base."""
 
     def __init__(
-        self, ledger: Ledger, locks: Locks, policy: WritePolicy, types: frozenset[str], real_now: float,
+        self,
+        ledger: Ledger,
+        locks: Locks,
+        policy: WritePolicy,
+        types: frozenset[str],
+        real_now: float,
         waiting: dict[str, float],
     ) -> None:
         """Prepare.
@@ -75,8 +80,11 @@ class Projector:
     def due_files(self, base: int) -> list[str]:
         """Return the files of a base that say something else than the ledger."""
         markers = bool(self.policy.marker)
-        due = {row.file for row in lessons.entries_of(self.ledger.db, base)
-               if row.moving is None and row.differs_from_file(markers=markers)}
+        due = {
+            row.file
+            for row in lessons.entries_of(self.ledger.db, base)
+            if row.moving is None and row.differs_from_file(markers=markers)
+        }
         return sorted(due)
 
     def write_file(self, path: str, resync: Resync) -> Written:
@@ -92,10 +100,18 @@ class Projector:
         waited = self.real_now - self.waiting.setdefault(path, self.real_now)
         quiet = 0.0 if self.policy.immediate or waited > self.policy.max_wait_seconds else self.policy.quiet_seconds
         job = _Job(self, path, resync)
-        outcome = notes.rewrite(path, job.edit, self.locks, quiet_seconds=quiet, now=self.real_now,
-                                own_mtime_ns=row["wrote_mtime_ns"] if row else None)
+        outcome = notes.rewrite(
+            path,
+            job.edit,
+            self.locks,
+            quiet_seconds=quiet,
+            now=self.real_now,
+            own_mtime_ns=row["wrote_mtime_ns"] if row else None,
+        )
         if isinstance(outcome, notes.Deferred):
-            return Written(0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None)
+            return Written(
+                0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None
+            )
         self.waiting.pop(path, None)
         if isinstance(outcome, notes.Unchanged):
             return Written(0, (), None)
@@ -116,7 +132,9 @@ def _save_late(path: str, outcome: notes.Written) -> tuple[Problem, ...]:
     if outcome.late is None:
         return ()
     copy = save_conflict(path, outcome.late)
-    return (Problem("write_conflict", path, f"an editor wrote while kbd did; its text is in {copy}", "merge it by hand"),)
+    return (
+        Problem("write_conflict", path, f"an editor wrote while kbd did; its text is in {copy}", "merge it by hand"),
+    )
 
 
 class _Job:
@@ -129,15 +147,14 @@ class _Job:
     def edit(self, data: bytes) -> bytes:
         """Return the file with the ledger's values; the intended values are committed by then."""
         self.resync(describe(self.path, data))
-        parsed = markdown.parse(data, self.projector.types)
+        parsed = markdown.parse(data, self.projector.types, self.projector.policy.marker)
         marker = self.projector.policy.marker
         edits: list[Edit] = []
         self.due = []
         for row in lessons.entries_of_file(self.projector.ledger.db, self.path):
             if row.differs_from_file(markers=bool(marker)) and row.place < len(parsed.entries):
                 entry = parsed.entries[row.place]
-                extra = entry.meta.extra if entry.meta else ()
-                edits.extend(splice.edits_for(data, entry, row.ref, row.last, row.state, marker, extra=extra))
+                edits.extend(splice.edits_for(data, entry, row.ref, row.last, row.state, marker))
                 self.due.append(row)
         self._intend(bool(marker))
         return splice.apply(data, edits)
@@ -148,14 +165,22 @@ class _Job:
         with self.projector.ledger.transaction() as db:
             for row in self.due:
                 lessons.add_pair(db, row.id, row.pair)
-                lessons.update_entry(db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state,
-                                     due_marker=(row.state is row.state.DORMANT) if markers else None)
+                lessons.update_entry(
+                    db,
+                    row.id,
+                    due_ref=row.ref,
+                    due_last=row.last,
+                    due_state=row.state,
+                    due_marker=(row.state is row.state.DORMANT) if markers else None,
+                )
 
     def confirm(self, written: notes.Written) -> None:
         """Note that the values stand in the file, and where its entries stand now."""
         with self.projector.ledger.transaction() as db:
             for row in self.due:
                 lessons.confirm_written(db, row.id)
-            db.execute("UPDATE notes SET wrote_at=?, wrote_mtime_ns=? WHERE path=?",
-                       (self.projector.real_now, written.mtime_ns, self.path))
+            db.execute(
+                "UPDATE notes SET wrote_at=?, wrote_mtime_ns=? WHERE path=?",
+                (self.projector.real_now, written.mtime_ns, self.path),
+            )
         self.resync(describe(self.path, written.data))

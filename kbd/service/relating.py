@@ -36,14 +36,17 @@ def read_relations(path: str) -> Related:
     return Related(parsed.relations, parsed.problems)
 
 
-def write_relations(ledger: Ledger, locks: Locks, base: int, path: str, quiet_seconds: float, real_now: float) -> list[Problem]:
+def write_relations(
+    ledger: Ledger, locks: Locks, base: int, path: str, quiet_seconds: float, real_now: float
+) -> list[Problem]:
     """Write the relations that changed since they were last written; on a fault nothing is, and they stay due."""
     due = _due(ledger, base)
     if not due:
         return []
     try:
-        outcome = notes.rewrite(path, lambda data: _merged(data, due, path), locks, quiet_seconds=quiet_seconds,
-                                now=real_now, create=True)
+        outcome = notes.rewrite(
+            path, lambda data: _merged(data, due, path), locks, quiet_seconds=quiet_seconds, now=real_now, create=True
+        )
     except FileUnreadable as exc:
         return [_unreadable(path, exc)]
     except (LockTimeout, ChangedUnderneath) as exc:
@@ -65,7 +68,9 @@ def _text(value: date | None) -> str | None:
 
 
 def _due(ledger: Ledger, base: int) -> list[Relation]:
-    rows = ledger.db.execute("SELECT s, p, o, c, u, e FROM relations WHERE base=? AND dirty=1 ORDER BY s, p, o", (base,))
+    rows = ledger.db.execute(
+        "SELECT s, p, o, c, u, e FROM relations WHERE base=? AND dirty=1 ORDER BY s, p, o", (base,)
+    )
     return [Relation(r["s"], r["p"], r["o"], day(r["c"]), day(r["u"]), day(r["e"])) for r in rows]
 
 
@@ -81,4 +86,6 @@ def _merged(data: bytes, due: list[Relation], path: str) -> bytes:
 
 
 def _unreadable(path: str, exc: FileUnreadable) -> Problem:
-    return Problem("relations_unreadable", path, exc.what, exc.hint or "mend the file; kbd does not write to it until then")
+    return Problem(
+        "relations_unreadable", path, exc.what, exc.hint or "mend the file; kbd does not write to it until then"
+    )

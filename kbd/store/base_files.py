@@ -32,7 +32,9 @@ class NoteFile:
 def describe(path: str, data: bytes) -> NoteFile:
     """Return a file with these bytes, as they were just read or written."""
     seen = os.stat(path)
-    return NoteFile(path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), seen.st_mtime_ns, seen.st_ino, data)
+    return NoteFile(
+        path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), seen.st_mtime_ns, seen.st_ino, data
+    )
 
 
 def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[list[NoteFile], list[Problem]]:
@@ -61,8 +63,11 @@ def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[li
         except FileUnreadable as exc:
             problems.append(Problem("knowledge_unreadable", path, exc.what, exc.hint))
     read = {f.path for f in files}
-    problems.extend(Problem("knowledge_unreadable", p, "its folder cannot be listed", "mount or restore the folder")
-                    for p in lost if p not in read)
+    problems.extend(
+        Problem("knowledge_unreadable", p, "its folder cannot be listed", "mount or restore the folder")
+        for p in lost
+        if p not in read
+    )
     return files, problems
 
 

@@ -38,22 +38,30 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
         db.executemany("INSERT INTO refs VALUES (?,?,?,?)", [(entry, s, d, d > covers) for s, d in references])
         days = [day for _, day in references] + [d for d in (row["covers"], row["last_floor"]) if d]
         days = [d for d in days if d <= today.isoformat()]
-        citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]  # noqa: S608 - a constant
+        citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]
         listed = db.execute(
             "SELECT count(DISTINCT b.message) FROM mentions m JOIN blocks b ON b.id=m.block "
-            "WHERE m.entry=? AND m.listed=1 AND b.superseded=0", (entry,)
+            "WHERE m.entry=? AND m.listed=1 AND b.superseded=0",
+            (entry,),
         ).fetchone()[0]
         db.execute(
             "UPDATE entries SET ref=?, last=?, citations=?, sessions=?, listed=? WHERE id=?",
-            (max(row["base_ref"] + row["adjust"] + added, 0), max(days, default=None), citations,
-             len({session for session, _ in references}), listed, entry),
+            (
+                max(row["base_ref"] + row["adjust"] + added, 0),
+                max(days, default=None),
+                citations,
+                len({session for session, _ in references}),
+                listed,
+                entry,
+            ),
         )
 
 
 def reference_days(db: sqlite3.Connection, entry: int) -> list[tuple[str, str]]:
     """Return the references of an entry: distinct (session, day), in order of day."""
     rows = db.execute(
-        f"SELECT DISTINCT g.session, g.day {COUNTING} ORDER BY g.day, g.session", {"entry": entry}  # noqa: S608 - a constant
+        f"SELECT DISTINCT g.session, g.day {COUNTING} ORDER BY g.day, g.session",
+        {"entry": entry},
     )
     return [(str(r[0]), str(r[1])) for r in rows]
 
@@ -65,6 +73,9 @@ def added_after(db: sqlite3.Connection, entry: int, covers: str | None) -> int:
 
 def references_since(db: sqlite3.Connection, base: int, day: date) -> int:
     """Return the references of a base dated on or after a day."""
-    return int(db.execute(
-        "SELECT count(*) FROM refs r JOIN entries e ON e.id=r.entry WHERE e.base=? AND r.day>=?", (base, day.isoformat())
-    ).fetchone()[0])
+    return int(
+        db.execute(
+            "SELECT count(*) FROM refs r JOIN entries e ON e.id=r.entry WHERE e.base=? AND r.day>=?",
+            (base, day.isoformat()),
+        ).fetchone()[0]
+    )

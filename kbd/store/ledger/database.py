@@ -36,7 +36,11 @@ class Ledger:
         self.path = path
         mode = "ro" if readonly else "rw"
         self.db = sqlite3.connect(
-            f"file:{_uri(path)}?mode={mode}", uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
+            f"file:{_uri(path)}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            timeout=BUSY_SECONDS,
+            check_same_thread=False,
         )
         self.db.row_factory = sqlite3.Row
         if not readonly:
@@ -74,8 +78,16 @@ class Ledger:
         """Set a key."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def record_event(self, at: datetime, kind: str, *, base: int | None = None, entry: int | None = None,
-                     title: str = "", detail: str = "") -> None:
+    def record_event(
+        self,
+        at: datetime,
+        kind: str,
+        *,
+        base: int | None = None,
+        entry: int | None = None,
+        title: str = "",
+        detail: str = "",
+    ) -> None:
         """Add a line to the log of what happened."""
         self.db.execute(
             "INSERT INTO events(at, day, kind, base, entry, title, detail) VALUES (?,?,?,?,?,?,?)",

@@ -37,7 +37,7 @@ def evidence_of(db: sqlite3.Connection, entry: int, limit: int | None = None) ->
     A block that names the entry by title and by handle is one citation.
     """
     rows = db.execute(
-        f"SELECT g.id AS message, g.session, g.at, b.author, m.snippet, m.files, min(m.pattern) {COUNTING} "  # noqa: S608 - a constant
+        f"SELECT g.id AS message, g.session, g.at, b.author, m.snippet, m.files, min(m.pattern) {COUNTING} "
         "GROUP BY m.block ORDER BY g.at DESC, m.block DESC LIMIT :limit",
         {"entry": entry, "limit": -1 if limit is None else limit},
     ).fetchall()

@@ -65,12 +65,14 @@ class BlockFact:
         key: content identity.
         author: author class.
         norm_length: characters of its whole normalised text.
+        length: the same without echo lines, what listing measures.
         sha: digest of the normalised text.
     """
 
     key: bytes
     author: str
     norm_length: int
+    length: int
     sha: bytes
     mentions: tuple[MentionFact, ...]
 
@@ -84,9 +86,11 @@ def key_of(*parts: str) -> bytes:
 def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder) -> int:
     """Note that a file holds a message; credit goes to the earliest holder. Return the message's id."""
     at, day = holder.at.isoformat(timespec="microseconds"), holder.at.date().isoformat()
+    session, record = storable(holder.session), storable(holder.record)
+    cwd = None if holder.cwd is None else storable(holder.cwd)
     db.execute(
         "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd) VALUES (?,?,?,?,?,?)",
-        (key, source, holder.session, at, day, holder.cwd),
+        (key, source, session, at, day, cwd),
     )
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
@@ -94,8 +98,18 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
         "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(message, session, file) DO UPDATE SET "
         "at=excluded.at, record=excluded.record, offset=excluded.offset, cwd=excluded.cwd "
         "WHERE holders.observed=0 AND excluded.at < holders.at",
-        (message, holder.file, holder.session, at, holder.observed, birth, holder.path, holder.cwd,
-         holder.record, holder.offset),
+        (
+            message,
+            holder.file,
+            session,
+            at,
+            holder.observed,
+            birth,
+            holder.path,
+            cwd,
+            record,
+            holder.offset,
+        ),
     )
     first = db.execute(
         "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1", (message,)
@@ -110,7 +124,8 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
 def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:
     """Return (id, length, digest) of the text blocks of a message that may be partials of a longer text."""
     rows = db.execute(
-        "SELECT id, length, sha FROM blocks WHERE message=? AND superseded=0 AND author!='agent_tool_input'", (message,)
+        "SELECT id, norm_length, sha FROM blocks WHERE message=? AND superseded=0 AND author!='agent_tool_input'",
+        (message,),
     )
     return [(int(r[0]), int(r[1]), bytes(r[2])) for r in rows]
 
@@ -120,30 +135,45 @@ def supersede(db: sqlite3.Connection, blocks: Collection[int]) -> None:
     db.executemany("UPDATE blocks SET superseded=1 WHERE id=?", [(b,) for b in blocks])
 
 
-def hold_block(db: sqlite3.Connection, message: int, block: BlockFact, in_use: Container[int]) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What storing a block did: the message says something new, and entries that lost a mention."""
+
+    changed: bool
+    lost: set[int]
+
+
+def hold_block(db: sqlite3.Connection, message: int, block: BlockFact, in_use: Container[int]) -> Held:
     """Store a block and its mentions; a block known at greater length stays as it is.
 
     Where a block under the same key has grown, mentions that its fuller text no longer holds are removed, but never
-    those of patterns that are no longer in use (their text is not looked for). Return the entries that lost one.
+    those of patterns that are no longer in use (their text is not looked for). The verdict of a mention stays as it
+    was first given, unless the text has changed since.
     """
-    row = db.execute("SELECT id, length FROM blocks WHERE key=?", (block.key,)).fetchone()
-    if row is not None and row["length"] > block.norm_length:
-        return set()
-    lost: set[int] = set()
+    row = db.execute("SELECT id, norm_length, sha FROM blocks WHERE key=?", (block.key,)).fetchone()
     if row is None:
         cut = _is_cut_of_known(db, message, block)
         block_id = int(
             db.execute(
-                "INSERT INTO blocks(key, message, author, length, sha, superseded) VALUES (?,?,?,?,?,?) RETURNING id",
-                (block.key, message, block.author, block.norm_length, block.sha, cut),
+                "INSERT INTO blocks(key, message, author, norm_length, length, sha, superseded) "
+                "VALUES (?,?,?,?,?,?,?) RETURNING id",
+                (block.key, message, block.author, block.norm_length, block.length, block.sha, cut),
             ).fetchone()[0]
         )
-    else:
-        block_id = int(row["id"])
-        db.execute("UPDATE blocks SET length=?, sha=? WHERE id=?", (block.norm_length, block.sha, block_id))
+        _hold_mentions(db, block_id, block.mentions, anew=True)
+        return Held(True, set())
+    block_id, same = int(row["id"]), bytes(row["sha"]) == block.sha
+    if not same and row["norm_length"] > block.norm_length:
+        return Held(False, set())
+    lost: set[int] = set()
+    if not same:
+        db.execute(
+            "UPDATE blocks SET norm_length=?, length=?, sha=? WHERE id=?",
+            (block.norm_length, block.length, block.sha, block_id),
+        )
         lost = _drop_unnamed(db, block_id, {m.pattern for m in block.mentions}, in_use)
-    _hold_mentions(db, block_id, block.mentions)
-    return lost
+    added = _hold_mentions(db, block_id, block.mentions, anew=not same)
+    return Held(added or not same, lost)
 
 
 def _is_cut_of_known(db: sqlite3.Connection, message: int, block: BlockFact) -> bool:
@@ -152,24 +182,36 @@ def _is_cut_of_known(db: sqlite3.Connection, message: int, block: BlockFact) -> 
         return False
     prefixes = {(m.pattern, m.prefix) for m in block.mentions}
     for row in db.execute(
-        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND length>=? AND author=?",
+        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND norm_length>=? AND author=?",
         (message, block.norm_length, block.author),
     ).fetchall():
-        known = {(int(r[0]), bytes(r[1])) for r in db.execute("SELECT pattern, prefix FROM mentions WHERE block=?", row)}
+        known = {
+            (int(r[0]), bytes(r[1])) for r in db.execute("SELECT pattern, prefix FROM mentions WHERE block=?", row)
+        }
         if prefixes <= known:
             return True
     return False
 
 
-def _hold_mentions(db: sqlite3.Connection, block: int, mentions: Sequence[MentionFact]) -> None:
+def _hold_mentions(db: sqlite3.Connection, block: int, mentions: Sequence[MentionFact], *, anew: bool) -> bool:
+    """Store mentions; those known keep their verdict unless judged anew. True if one is new."""
+    known = {int(r[0]) for r in db.execute("SELECT pattern FROM mentions WHERE block=?", (block,))}
     for m in mentions:
-        db.execute(
-            "INSERT INTO mentions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT(block, pattern) DO UPDATE SET "
-            "listed=excluded.listed, own=excluded.own, span=excluded.span, "
-            "files=CASE WHEN excluded.files='[]' THEN files ELSE excluded.files END",
-            (block, m.pattern, m.entry, m.listed, m.own, m.span, m.prefix, m.snippet,
-             json.dumps(m.files, ensure_ascii=False)),
-        )
+        files = json.dumps(m.files, ensure_ascii=False)
+        if m.pattern not in known:
+            values = (block, m.pattern, m.entry, m.listed, m.own, m.span, m.prefix, storable(m.snippet), files)
+            db.execute("INSERT INTO mentions VALUES (?,?,?,?,?,?,?,?,?)", values)
+        elif anew:
+            db.execute(
+                "UPDATE mentions SET listed=?, own=?, span=? WHERE block=? AND pattern=?",
+                (m.listed, m.own, m.span, block, m.pattern),
+            )
+    return any(m.pattern not in known for m in mentions)
+
+
+def storable(text: str) -> str:
+    """Return a text that is valid UTF-8: SQLite takes no lone surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _drop_unnamed(db: sqlite3.Connection, block: int, named: Container[int], in_use: Container[int]) -> set[int]:
@@ -195,8 +237,10 @@ def add_files(db: sqlite3.Connection, message: int, names: Sequence[str], limit:
         old = json.loads(row["files"])
         new = [*old, *(n for n in names if n not in old)][:limit]
         if new != old:
-            db.execute("UPDATE mentions SET files=? WHERE block=? AND pattern=?",
-                       (json.dumps(new, ensure_ascii=False), row["block"], row["pattern"]))
+            db.execute(
+                "UPDATE mentions SET files=? WHERE block=? AND pattern=?",
+                (json.dumps(new, ensure_ascii=False), row["block"], row["pattern"]),
+            )
             added = True
     return added
 
@@ -218,10 +262,13 @@ def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[Message
     """Return all mentions of a message's valid blocks, and the length of those blocks."""
     rows = db.execute(
         "SELECT m.block, m.pattern, m.entry, e.base, m.own, m.span, m.listed FROM blocks b "
-        "JOIN mentions m ON m.block=b.id JOIN entries e ON e.id=m.entry WHERE b.message=? AND b.superseded=0", (message,)
+        "JOIN mentions m ON m.block=b.id JOIN entries e ON e.id=m.entry WHERE b.message=? AND b.superseded=0",
+        (message,),
     )
-    mentions = [MessageMention(r["block"], r["pattern"], r["entry"], r["base"], r["own"], r["span"], bool(r["listed"]))
-                for r in rows]
+    mentions = [
+        MessageMention(r["block"], r["pattern"], r["entry"], r["base"], r["own"], r["span"], bool(r["listed"]))
+        for r in rows
+    ]
     length = db.execute(
         "SELECT coalesce(sum(length), 0) FROM blocks WHERE message=? AND superseded=0", (message,)
     ).fetchone()[0]
@@ -243,6 +290,7 @@ def entries_of_message(db: sqlite3.Connection, message: int) -> set[int]:
     """Return the entries a message names or wrote: those to count again when its credit moves."""
     rows = db.execute(
         "SELECT entry FROM authorships WHERE message=?1 UNION "
-        "SELECT m.entry FROM blocks b JOIN mentions m ON m.block=b.id WHERE b.message=?1", (message,)
+        "SELECT m.entry FROM blocks b JOIN mentions m ON m.block=b.id WHERE b.message=?1",
+        (message,),
     )
     return {int(r[0]) for r in rows}

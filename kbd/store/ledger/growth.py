@@ -30,7 +30,7 @@ def grow_relations(db: sqlite3.Connection, entries: Iterable[int], today: date) 
 
 def _days_by_file(db: sqlite3.Connection, entry: int, today: date) -> dict[str, tuple[str, str]]:
     days: dict[str, tuple[str, str]] = {}
-    rows = db.execute(f"SELECT m.files, g.day {COUNTING} AND m.files != '[]'", {"entry": entry})  # noqa: S608 - a constant
+    rows = db.execute(f"SELECT m.files, g.day {COUNTING} AND m.files != '[]'", {"entry": entry})
     for files, day in rows.fetchall():
         used = min(day, today.isoformat())
         for name in json.loads(files):
@@ -40,14 +40,20 @@ def _days_by_file(db: sqlite3.Connection, entry: int, today: date) -> dict[str, 
 
 
 def _touch(db: sqlite3.Connection, base: int, s: str, o: str, days: tuple[str, str], live: bool, today: date) -> None:
-    row = db.execute("SELECT c, u, e FROM relations WHERE base=? AND s=? AND p='applies_to' AND o=?", (base, s, o)).fetchone()
+    row = db.execute(
+        "SELECT c, u, e FROM relations WHERE base=? AND s=? AND p='applies_to' AND o=?", (base, s, o)
+    ).fetchone()
     if row is None:
         if live:
-            db.execute("INSERT INTO relations(base, s, p, o, c, u) VALUES (?,?,'applies_to',?,?,?)", (base, s, o, *days))
+            db.execute(
+                "INSERT INTO relations(base, s, p, o, c, u) VALUES (?,?,'applies_to',?,?,?)", (base, s, o, *days)
+            )
         return
     expired = None if live and days[1] > (row["u"] or "") else row["e"]
     if not live and row["e"] is None:
         expired = today.isoformat()
     if (max(row["u"] or "", days[1]), expired) != (row["u"], row["e"]):
-        db.execute("UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=1 WHERE base=? AND s=? AND p='applies_to' AND o=?",
-                   (days[1], expired, base, s, o))
+        db.execute(
+            "UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=1 WHERE base=? AND s=? AND p='applies_to' AND o=?",
+            (days[1], expired, base, s, o),
+        )

@@ -91,19 +91,51 @@ def _flag(value: int | None) -> bool | None:
 
 def _entry(r: sqlite3.Row) -> EntryRow:
     return EntryRow(
-        id=r["id"], base=r["base"], title=r["title"], norm=r["norm"], section=r["section"], handle=r["handle"],
-        type=r["type"], type_source=r["type_source"], file=r["file"], line=r["line"], place=r["place"],
-        body=r["body"], body_sha=r["body_sha"], ident=r["ident"], state=State(r["state"]), created=day(r["created"]),
-        first_seen=date.fromisoformat(r["first_seen"]), base_ref=r["base_ref"], covers=day(r["covers"]),
-        adjust=r["adjust"], last_floor=day(r["last_floor"]), wrote=_pair(r["wrote_ref"], r["wrote_last"]),
-        wrote_state=State(r["wrote_state"]) if r["wrote_state"] else None, due=_pair(r["due_ref"], r["due_last"]),
-        wrote_marker=_flag(r["wrote_marker"]), due_marker=_flag(r["due_marker"]),
-        due_state=State(r["due_state"]) if r["due_state"] else None, file_ref=r["file_ref"],
+        id=r["id"],
+        base=r["base"],
+        title=r["title"],
+        norm=r["norm"],
+        section=r["section"],
+        handle=r["handle"],
+        type=r["type"],
+        type_source=r["type_source"],
+        file=r["file"],
+        line=r["line"],
+        place=r["place"],
+        body=r["body"],
+        body_sha=r["body_sha"],
+        ident=r["ident"],
+        state=State(r["state"]),
+        created=day(r["created"]),
+        first_seen=date.fromisoformat(r["first_seen"]),
+        base_ref=r["base_ref"],
+        covers=day(r["covers"]),
+        adjust=r["adjust"],
+        last_floor=day(r["last_floor"]),
+        wrote=_pair(r["wrote_ref"], r["wrote_last"]),
+        wrote_state=State(r["wrote_state"]) if r["wrote_state"] else None,
+        due=_pair(r["due_ref"], r["due_last"]),
+        wrote_marker=_flag(r["wrote_marker"]),
+        due_marker=_flag(r["due_marker"]),
+        due_state=State(r["due_state"]) if r["due_state"] else None,
+        file_ref=r["file_ref"],
         file_last=day(r["file_last"]),
-        file_state=State(r["file_state"]) if r["file_state"] else None, file_marker=bool(r["file_marker"]), bad_date=bool(r["bad_date"]), dormant_since=day(r["dormant_since"]),
-        archived_since=day(r["archived_since"]), active_since=day(r["active_since"]), pinned=bool(r["pinned"]), fall_refs=r["fall_refs"], moving=r["moving"],
-        gone_on=day(r["gone_on"]), unmatchable=bool(r["unmatchable"]), ref=r["ref"], last=day(r["last"]),
-        citations=r["citations"], sessions=r["sessions"], listed=r["listed"],
+        file_state=State(r["file_state"]) if r["file_state"] else None,
+        file_marker=bool(r["file_marker"]),
+        bad_date=bool(r["bad_date"]),
+        dormant_since=day(r["dormant_since"]),
+        archived_since=day(r["archived_since"]),
+        active_since=day(r["active_since"]),
+        pinned=bool(r["pinned"]),
+        fall_refs=r["fall_refs"],
+        moving=r["moving"],
+        gone_on=day(r["gone_on"]),
+        unmatchable=bool(r["unmatchable"]),
+        ref=r["ref"],
+        last=day(r["last"]),
+        citations=r["citations"],
+        sessions=r["sessions"],
+        listed=r["listed"],
     )
 
 
@@ -138,7 +170,8 @@ def insert_entry(db: sqlite3.Connection, **columns: object) -> int:
     """Add an entry and return its id."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     row = db.execute(
-        f"INSERT INTO entries({names}) VALUES ({marks}) RETURNING id", tuple(map(column, columns.values()))  # noqa: S608 - names are ours
+        f"INSERT INTO entries({names}) VALUES ({marks}) RETURNING id",
+        tuple(map(column, columns.values())),
     ).fetchone()
     return int(row[0])
 
@@ -154,7 +187,8 @@ def confirm_written(db: sqlite3.Connection, entry: int) -> None:
     """Note that the intended values stand in the file."""
     db.execute(
         "UPDATE entries SET wrote_ref=due_ref, wrote_last=due_last, wrote_state=due_state, wrote_marker=due_marker, "
-        "due_ref=NULL, due_last=NULL, due_state=NULL, due_marker=NULL WHERE id=? AND due_ref IS NOT NULL", (entry,),
+        "due_ref=NULL, due_last=NULL, due_state=NULL, due_marker=NULL WHERE id=? AND due_ref IS NOT NULL",
+        (entry,),
     )
 
 
@@ -166,7 +200,9 @@ def base_id(db: sqlite3.Connection, name: str) -> int:
 
 def add_pair(db: sqlite3.Connection, entry: int, pair: Pair) -> None:
     """Remember a pair that kbd wrote or took in."""
-    db.execute("INSERT OR IGNORE INTO pairs VALUES (?,?,?)", (entry, pair.ref, pair.last.isoformat() if pair.last else ""))
+    db.execute(
+        "INSERT OR IGNORE INTO pairs VALUES (?,?,?)", (entry, pair.ref, pair.last.isoformat() if pair.last else "")
+    )
 
 
 def pairs_of(db: sqlite3.Connection, entry: int) -> frozenset[Pair]:
@@ -177,10 +213,14 @@ def pairs_of(db: sqlite3.Connection, entry: int) -> frozenset[Pair]:
 
 def add_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, earns_from: date | None) -> bool:
     """Let a text cite an entry from a day on; True if it is new. A pattern that had ended lives again."""
-    row = db.execute("SELECT id, until FROM patterns WHERE entry=? AND kind=? AND text=?", (entry, kind, text)).fetchone()
+    row = db.execute(
+        "SELECT id, until FROM patterns WHERE entry=? AND kind=? AND text=?", (entry, kind, text)
+    ).fetchone()
     if row is None:
-        db.execute("INSERT INTO patterns(entry, kind, text, earns_from) VALUES (?,?,?,?)",
-                   (entry, kind, text, column(earns_from)))
+        db.execute(
+            "INSERT INTO patterns(entry, kind, text, earns_from) VALUES (?,?,?,?)",
+            (entry, kind, text, column(earns_from)),
+        )
         return True
     if row["until"] is not None:
         db.execute("UPDATE patterns SET until=NULL WHERE id=?", (row["id"],))
@@ -189,8 +229,10 @@ def add_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, earns_
 
 def end_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, until: date) -> None:
     """Let a text cite an entry up to a day only."""
-    db.execute("UPDATE patterns SET until=? WHERE entry=? AND kind=? AND text=? AND until IS NULL",
-               (until.isoformat(), entry, kind, text))
+    db.execute(
+        "UPDATE patterns SET until=? WHERE entry=? AND kind=? AND text=? AND until IS NULL",
+        (until.isoformat(), entry, kind, text),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +251,8 @@ def patterns_in_use(db: sqlite3.Connection, today: date) -> list[PatternRow]:
     """Return the patterns of all entries that stand in a file, aliases up to their end."""
     rows = db.execute(
         "SELECT p.id, p.entry, e.base, p.kind, p.text, e.body FROM patterns p JOIN entries e ON e.id=p.entry "
-        "WHERE e.gone_on IS NULL AND (p.until IS NULL OR p.until>=?) ORDER BY p.id", (today.isoformat(),)
+        "WHERE e.gone_on IS NULL AND (p.until IS NULL OR p.until>=?) ORDER BY p.id",
+        (today.isoformat(),),
     )
     return [PatternRow(*tuple(r)) for r in rows]
 
@@ -237,7 +280,10 @@ class NoteRow:
 
 def notes_of(db: sqlite3.Connection, base: int) -> dict[str, NoteRow]:
     """Return the knowledge files of a base as last synced, by path."""
-    rows = db.execute("SELECT path, base, archive, sha, size, mtime_ns, ino, wrote_at, wrote_mtime_ns FROM notes WHERE base=?", (base,))
+    rows = db.execute(
+        "SELECT path, base, archive, sha, size, mtime_ns, ino, wrote_at, wrote_mtime_ns FROM notes WHERE base=?",
+        (base,),
+    )
     return {r["path"]: NoteRow(r["path"], r["base"], bool(r["archive"]), *tuple(r)[3:]) for r in rows}
 
 
@@ -248,13 +294,27 @@ def save_note(db: sqlite3.Connection, note: NoteRow, tokens: int, problems: Sequ
         "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(path) DO UPDATE SET base=excluded.base, "
         "archive=excluded.archive, sha=excluded.sha, size=excluded.size, mtime_ns=excluded.mtime_ns, ino=excluded.ino, "
         "tokens=excluded.tokens, problems=excluded.problems",
-        (note.path, note.base, note.archive, note.sha, note.size, note.mtime_ns, note.ino, tokens, text, note.wrote_at, note.wrote_mtime_ns),
+        (
+            note.path,
+            note.base,
+            note.archive,
+            note.sha,
+            note.size,
+            note.mtime_ns,
+            note.ino,
+            tokens,
+            text,
+            note.wrote_at,
+            note.wrote_mtime_ns,
+        ),
     )
 
 
 def set_fault(db: sqlite3.Connection, problem: Problem) -> None:
     """Raise a standing problem, shown until it is cleared."""
-    db.execute("INSERT OR REPLACE INTO faults VALUES (?,?,?,?)", (problem.code, problem.where, problem.what, problem.hint))
+    db.execute(
+        "INSERT OR REPLACE INTO faults VALUES (?,?,?,?)", (problem.code, problem.where, problem.what, problem.hint)
+    )
 
 
 def clear_fault(db: sqlite3.Connection, code: str, place: str) -> None:

@@ -107,7 +107,7 @@ CREATE TABLE holders (                  -- every place a message was found
 
 CREATE TABLE blocks (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, message INTEGER NOT NULL REFERENCES messages(id),
-  author TEXT NOT NULL, length INTEGER NOT NULL, sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
+  author TEXT NOT NULL, norm_length INTEGER NOT NULL, length INTEGER NOT NULL, sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX blocks_message ON blocks(message);
 

@@ -10,6 +10,9 @@ from datetime import date
 from kbd.core.model import Problem, Relation
 from kbd.store.ledger.lessons import day
 
+ALARM_RECORDS = 50
+MALFORMED_SHARE = 0.01
+UNKNOWN_SHARE = 0.2
 _NS_PER_DAY = 86_400 * 10**9
 
 
@@ -42,6 +45,16 @@ class SourceSums:
     health: str
     detail: str
 
+    @property
+    def format_alarm(self) -> str:
+        """Say why the source's records of late look like a format that kbd does not know; "" if they do not."""
+        records, unknown, malformed = self.lately
+        if records < ALARM_RECORDS:
+            return ""
+        if malformed > MALFORMED_SHARE * records:
+            return f"{malformed} of {records} records are damaged"
+        return f"{unknown} of {records} records are of unknown kinds" if unknown > UNKNOWN_SHARE * records else ""
+
 
 _SOURCES = """
   WITH newest AS (SELECT source, max(mtime_ns) - :span AS since FROM files GROUP BY source)
@@ -67,12 +80,20 @@ def source_sums(db: sqlite3.Connection, late_days: int) -> list[SourceSums]:
 
 
 def _sums(row: sqlite3.Row) -> SourceSums:
-    counts = {key: int(row[key]) for key in
-              ("files", "size", "lag_bytes", "records", "messages", "unknown", "malformed", "oversize", "faulty")}
+    counts = {
+        key: int(row[key])
+        for key in ("files", "size", "lag_bytes", "records", "messages", "unknown", "malformed", "oversize", "faulty")
+    }
     late = (int(row["late_records"]), int(row["late_unknown"]), int(row["late_malformed"]))
     return SourceSums(
-        name=row["name"], root=row["root"], lately=late, fault=row["fault"], last_record_at=row["last_record_at"],
-        health=row["health"], detail=row["detail"], **counts,
+        name=row["name"],
+        root=row["root"],
+        lately=late,
+        fault=row["fault"],
+        last_record_at=row["last_record_at"],
+        health=row["health"],
+        detail=row["detail"],
+        **counts,
     )
 
 
@@ -108,7 +129,9 @@ def base_rows(db: sqlite3.Connection) -> dict[str, BaseRow]:
         "FROM bases b LEFT JOIN notes n ON n.base=b.id AND n.archive=0 GROUP BY b.id"
     )
     return {
-        r["name"]: BaseRow(r["id"], r["name"], day(r["first_read"]), day(r["decay_after"]), day(r["last_decay"]), r["tokens"])
+        r["name"]: BaseRow(
+            r["id"], r["name"], day(r["first_read"]), day(r["decay_after"]), day(r["last_decay"]), r["tokens"]
+        )
         for r in rows
     }
 

@@ -76,7 +76,8 @@ def source_id(db: sqlite3.Connection, name: str, root: str, agent: str) -> int:
     """Return the id of a source, made at first sight; root and agent follow the config."""
     db.execute(
         "INSERT INTO sources(name, root, agent) VALUES (?,?,?) "
-        "ON CONFLICT(name) DO UPDATE SET root=excluded.root, agent=excluded.agent", (name, root, agent),
+        "ON CONFLICT(name) DO UPDATE SET root=excluded.root, agent=excluded.agent",
+        (name, root, agent),
     )
     return int(db.execute("SELECT id FROM sources WHERE name=?", (name,)).fetchone()[0])
 
@@ -93,22 +94,31 @@ def file_row(db: sqlite3.Connection, file: int) -> FileRow:
 
 
 def add_file(
-    db: sqlite3.Connection, source: int, path: str, relpath: str, dev: int, ino: int, birth_ns: int | None,
+    db: sqlite3.Connection,
+    source: int,
+    path: str,
+    relpath: str,
+    dev: int,
+    ino: int,
+    birth_ns: int | None,
     first_line: str | None,
 ) -> FileRow:
     """Add a file seen for the first time; one that stood at the same path before is gone."""
     db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
     row = db.execute(
         "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, first_line) VALUES (?,?,?,?,?,?,?,?) "
-        "RETURNING id", (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line),
+        "RETURNING id",
+        (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line),
     ).fetchone()
     return file_row(db, int(row[0]))
 
 
 def move_file(db: sqlite3.Connection, file: int, path: str, relpath: str) -> None:
     """Note a new name of a file."""
-    db.execute("UPDATE files SET gone=1 WHERE path=? AND id!=? AND source=(SELECT source FROM files WHERE id=?)",
-               (path, file, file))
+    db.execute(
+        "UPDATE files SET gone=1 WHERE path=? AND id!=? AND source=(SELECT source FROM files WHERE id=?)",
+        (path, file, file),
+    )
     db.execute("UPDATE files SET path=?, relpath=?, gone=0 WHERE id=?", (path, relpath, file))
 
 
@@ -119,14 +129,16 @@ def set_first_line(db: sqlite3.Connection, file: int, line: str) -> None:
 
 def share_beginning(db: sqlite3.Connection, file: int, stream: str, session: str, length: int) -> None:
     """Let the first bytes of a log count as those of another."""
-    db.execute("UPDATE files SET shared_stream=?, shared_session=?, shared_len=? WHERE id=?",
-               (stream, session, length, file))
+    db.execute(
+        "UPDATE files SET shared_stream=?, shared_session=?, shared_len=? WHERE id=?", (stream, session, length, file)
+    )
 
 
 def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
     """Return the logs of a source that begin with this line, those that are there first, then in order of sight."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id", (source, first_line)  # noqa: S608 - a constant
+        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id",
+        (source, first_line),
     )
     return [_file(r) for r in rows]
 
@@ -135,7 +147,8 @@ def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
     """Note that a log was truncated or rewritten in place: its content is another from now on."""
     db.execute(
         "UPDATE files SET old_stream=coalesce(shared_stream, stream), old_position=position, stream=?, shared_stream=NULL, shared_session=NULL, "
-        "shared_len=0, first_line=NULL, state=NULL, high=0 WHERE id=?", (secrets.token_hex(8), file.id),
+        "shared_len=0, first_line=NULL, state=NULL, high=0 WHERE id=?",
+        (secrets.token_hex(8), file.id),
     )
     db.execute("DELETE FROM marks WHERE file=?", (file.id,))
     return file_row(db, file.id)
@@ -153,8 +166,14 @@ class Tally:
 
 
 def save_progress(
-    db: sqlite3.Connection, file: int, position: Position, state: bytes, tally: Tally, newest: datetime | None,
-    *, from_start: bool,
+    db: sqlite3.Connection,
+    file: int,
+    position: Position,
+    state: bytes,
+    tally: Tally,
+    newest: datetime | None,
+    *,
+    from_start: bool,
 ) -> None:
     """Store how far a file was read, within the transaction that holds what was read."""
     if from_start:
@@ -163,8 +182,21 @@ def save_progress(
         "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), records=records+?, messages=messages+?, "
         "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
         "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
-        (encode_position(position), state, position.size, position.mtime_ns, position.offset, position.offset, tally.records,
-         tally.messages, tally.unknown, tally.malformed, tally.oversize, newest.isoformat() if newest else "", file),
+        (
+            encode_position(position),
+            state,
+            position.size,
+            position.mtime_ns,
+            position.offset,
+            position.offset,
+            tally.records,
+            tally.messages,
+            tally.unknown,
+            tally.malformed,
+            tally.oversize,
+            newest.isoformat() if newest else "",
+            file,
+        ),
     )
 
 
@@ -203,8 +235,13 @@ def add_mark(db: sqlite3.Connection, file: int, offset: int, at: datetime) -> No
     db.execute("INSERT OR IGNORE INTO marks VALUES (?,?,?)", (file, offset, at.isoformat()))
 
 
-def note_activity(db: sqlite3.Connection, source: int, days: Iterable[date], sessions: Iterable[tuple[str, date]],
-                  newest: datetime | None) -> None:
+def note_activity(
+    db: sqlite3.Connection,
+    source: int,
+    days: Iterable[date],
+    sessions: Iterable[tuple[str, date]],
+    newest: datetime | None,
+) -> None:
     """Note on which days a source gave records, and its sessions by their newest day."""
     db.executemany("INSERT OR IGNORE INTO activity VALUES (?,?)", [(source, d.isoformat()) for d in days])
     db.executemany(
@@ -212,5 +249,7 @@ def note_activity(db: sqlite3.Connection, source: int, days: Iterable[date], ses
         [(source, s, d.isoformat()) for s, d in sessions],
     )
     if newest is not None:
-        db.execute("UPDATE sources SET last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
-                   (newest.isoformat(), source))
+        db.execute(
+            "UPDATE sources SET last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
+            (newest.isoformat(), source),
+        )

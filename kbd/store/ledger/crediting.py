@@ -1,0 +1,138 @@
+"""Storing what a message said: blocks, mentions, listings, authorship. Idempotent; the caller holds a transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from kbd.core.cite import Mention, digest, first_per_pattern, is_listing
+from kbd.core.normal import normalise
+from kbd.core.reading import CitingBlock, Reader, Said, Wrote
+from kbd.core.snippet import snippet
+from kbd.store.ledger import facts
+from kbd.store.ledger.facts import BlockFact, Holder, MentionFact
+
+
+@dataclass(frozen=True, slots=True)
+class Crediting:
+    """Stores what messages of one source say.
+
+    Attributes:
+        db: within a transaction.
+        source: id of the source; agent: its agent, part of every key.
+        reader: the patterns in use.
+        snippet_chars: length of the evidence.
+    """
+
+    db: sqlite3.Connection
+    source: int
+    agent: str
+    reader: Reader
+    snippet_chars: int
+
+    def store(self, key: bytes, holder: Holder, said: Said, files: Sequence[str], *, is_paragraph: bool) -> set[int]:
+        """Store a message; return the entries whose numbers may have changed.
+
+        Args:
+            key: content identity of the message.
+            holder: where it was found.
+            said: what it says.
+            files: names of the files it is about.
+            is_paragraph: a paragraph of a log: one block, which may grow, with listings judged by line.
+        """
+        message = facts.hold_message(self.db, key, self.source, holder)
+        dirty = facts.entries_of_message(self.db, message)
+        changed = False
+        for citing in said.citing:
+            block_key = self._block_key(key, citing, is_paragraph=is_paragraph)
+            if citing.block.native_id is None and not is_paragraph:
+                changed |= self.supersede(message, citing.text)
+            held = facts.hold_block(self.db, message, self._fact(block_key, citing, tuple(files)), self.reader.lexicon)
+            changed |= held.changed
+            dirty |= held.lost
+        wrote = {w.entry for w in said.wrote if self._is_authorship(w, holder.at.date())}
+        facts.hold_authorship(self.db, message, wrote)
+        if changed and not is_paragraph:
+            self._judge(message)
+        return dirty | facts.entries_of_message(self.db, message)
+
+    def _block_key(self, key: bytes, citing: CitingBlock, *, is_paragraph: bool) -> bytes:
+        if citing.block.native_id is not None:
+            return facts.key_of(self.agent, "b", citing.block.native_id)
+        if is_paragraph:
+            return facts.key_of("p", key.hex())
+        return facts.key_of("t", key.hex(), citing.block.author.value, citing.reading.sha.hex())
+
+    def supersede(self, message: int, text: str) -> bool:
+        """Let streamed partials of this text no longer count; True if there were any."""
+        known = facts.growing_blocks(self.db, message)
+        norm = normalise(text) if known else ""
+        partials = [b for b, length, sha in known if length < len(norm) and digest(norm[:length]) == sha]
+        facts.supersede(self.db, partials)
+        return bool(partials)
+
+    def _fact(self, key: bytes, citing: CitingBlock, files: tuple[str, ...]) -> BlockFact:
+        mentions = tuple(self._mention(m, citing.text, files) for m in first_per_pattern(citing.reading.mentions))
+        reading = citing.reading
+        return BlockFact(key, citing.block.author.value, reading.norm_length, reading.length, reading.sha, mentions)
+
+    def _mention(self, mention: Mention, text: str, files: tuple[str, ...]) -> MentionFact:
+        words = snippet(text, mention.start, mention.end, self.snippet_chars)
+        return MentionFact(
+            mention.pattern, mention.entry, mention.listed, mention.own, mention.span, mention.prefix, words, files
+        )
+
+    def _judge(self, message: int) -> None:
+        """Judge listing over all blocks of a message, base by base."""
+        mentions, length = facts.message_mentions(self.db, message)
+        for base in {m.base for m in mentions}:
+            part = [m for m in mentions if m.base == base]
+            as_mentions = [Mention(m.pattern, m.entry, m.base, 0, 0, m.own, m.span, b"") for m in part]
+            live = self.reader.live.get(base, 0)
+            facts.set_listed(self.db, part, is_listing(as_mentions, length, live, self.reader.policy))
+
+    def _is_authorship(self, wrote: Wrote, day: date) -> bool:
+        """Tell whether an entry was new or changed when a message wrote the whole file.
+
+        What is known of its earlier wording decides; of an entry that kbd first saw later, only its creation date
+        can tell that it was new.
+        """
+        if wrote.wording is None:
+            return True
+        row = self.db.execute("SELECT created, first_seen FROM entries WHERE id=?", (wrote.entry,)).fetchone()
+        if day.isoformat() == row["created"]:
+            return True
+        if day.isoformat() < row["first_seen"]:
+            return False
+        known = self.db.execute(
+            "SELECT 1 FROM bodies WHERE entry=? AND sha=? AND day<?", (wrote.entry, wrote.wording, day.isoformat())
+        ).fetchone()
+        earlier = self.db.execute(
+            "SELECT 1 FROM bodies WHERE entry=? AND day<?", (wrote.entry, day.isoformat())
+        ).fetchone()
+        return known is None and (earlier is not None or row["first_seen"] == day.isoformat())
+
+    def continue_message(self, key: bytes, texts: Sequence[str], files: Sequence[str], limit: int) -> set[int]:
+        """Take a record that names nothing, of a message that may have: a file it brings, or the full text of a partial.
+
+        Return the entries whose numbers may have changed.
+        """
+        message = facts.message_id(self.db, key)
+        if message is None:
+            return set()
+        changed = facts.add_files(self.db, message, files, limit)
+        for text in texts:
+            changed |= self.supersede(message, text)
+        return facts.entries_of_message(self.db, message) if changed else set()
+
+
+def covered_time(db: sqlite3.Connection, at: datetime, entries: Sequence[int]) -> datetime:
+    """Date an untimed line, read again after a restore, into the days that the files' numbers cover.
+
+    It was read before the ledger was lost; dated anew it would count twice.
+    """
+    marks = ",".join("?" * len(entries))
+    row = db.execute(f"SELECT max(covers) FROM entries WHERE id IN ({marks})", tuple(entries)).fetchone()  # noqa: S608 - marks
+    return min(at, datetime.fromisoformat(row[0]).replace(tzinfo=at.tzinfo)) if row[0] else at
