@@ -117,9 +117,9 @@ class _Search:
         folder, parts = root, os.path.normpath(pattern).split("/")
         if os.path.isabs(pattern):
             folder, parts = "/", parts[1:]
-        while parts[0] == "..":
+        while parts[:1] == [".."]:
             folder, parts = os.path.dirname(folder), parts[1:]
-        if parts[-1] == "**":
+        if parts[-1:] == ["**"]:
             parts.append("*")
         level = [folder]
         for depth, part in enumerate(parts):
