@@ -1,0 +1,105 @@
+"""What a decoder remembers of a session: when a message began, which files were touched lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+import msgspec
+
+from kbd.core.model import Block, Touch, TouchMode
+from kbd.core.shell import join_path
+from kbd.sources.times import from_micros, to_micros
+
+REMEMBERED_MESSAGES = 256  # records of one message may stand apart: tool results and other messages come between
+REMEMBERED_FILES = 32
+RECENT_FILES = 5
+RECENT = timedelta(minutes=10)
+_MAX_ID = 256
+_MAX_PATH = 4096
+
+FirstTime = tuple[str, int]
+SeenFile = tuple[str, TouchMode, int]
+
+S = TypeVar("S")
+
+
+def restore(state: bytes | None, kind: type[S]) -> S:
+    """Return the saved state as `kind`, a fresh one if there is none or it is of another version.
+
+    Losing a state costs work and a session's recent files, never exactness: keys decide what counts.
+    """
+    if state is None:
+        return kind()
+    try:
+        return msgspec.json.decode(state, type=kind)
+    except (msgspec.MsgspecError, ValueError):
+        return kind()
+
+
+def identifier(value: object) -> str | None:
+    """Return an id as an agent gave it, None if it is none (absent, empty, absurdly long)."""
+    return value if isinstance(value, str) and 0 < len(value) <= _MAX_ID else None
+
+
+class FirstTimes:
+    """Remembers the time of the first record of the newest message ids."""
+
+    def __init__(self, saved: Iterable[FirstTime] = ()) -> None:
+        """Begin with what `saved` returned."""
+        self._times = dict(saved)
+
+    def of(self, native_id: str | None, at: datetime | None) -> datetime | None:
+        """Return the time of the first record of a message, which is `at` if this is the first that has a time."""
+        if native_id is None:
+            return at
+        known = self._times.pop(native_id, None)
+        micros = to_micros(at) if known is None else known
+        if micros is not None:
+            self._times[native_id] = micros
+            if len(self._times) > REMEMBERED_MESSAGES:
+                del self._times[next(iter(self._times))]
+        return from_micros(micros)
+
+    def saved(self) -> list[FirstTime]:
+        """Return what the constructor takes, oldest first."""
+        return list(self._times.items())
+
+
+class RecentFiles:
+    """Remembers the files a session read or wrote last, with the times of the records that did so."""
+
+    def __init__(self, saved: Iterable[SeenFile] = ()) -> None:
+        """Begin with what `saved` returned."""
+        self._files = {path: (mode, micros) for path, mode, micros in saved}
+
+    def before(self, at: datetime | None) -> tuple[Touch, ...]:
+        """Return the files touched in the ten minutes up to `at`, newest first, at most five."""
+        now = to_micros(at)
+        if now is None:
+            return ()
+        span = RECENT // timedelta(microseconds=1)
+        near = [(micros, path, mode) for path, (mode, micros) in self._files.items() if 0 <= now - micros <= span]
+        near.sort(key=lambda seen: -seen[0])
+        return tuple(Touch(path, mode) for _, path, mode in near[:RECENT_FILES])
+
+    def note(self, blocks: Iterable[Block], cwd: str | None, at: datetime | None) -> None:
+        """Remember the files that tool calls among `blocks` read or wrote."""
+        micros = to_micros(at)
+        if micros is None:
+            return
+        for block in blocks:
+            for touch in block.call.touched if block.call else ():
+                if touch.mode is not TouchMode.MENTION and len(touch.path) <= _MAX_PATH:
+                    self._note(join_path(cwd or "", touch.path), touch.mode, micros)
+
+    def _note(self, path: str, mode: TouchMode, micros: int) -> None:
+        self._files.pop(path, None)
+        self._files[path] = (mode, micros)
+        if len(self._files) > REMEMBERED_FILES:
+            del self._files[next(iter(self._files))]
+
+    def saved(self) -> list[SeenFile]:
+        """Return what the constructor takes, oldest first."""
+        return [(path, mode, micros) for path, (mode, micros) in self._files.items()]
