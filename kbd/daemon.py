@@ -24,7 +24,7 @@ from kbd.engine import Clock, Engine, PassReport
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
-from kbd.store.locks import InstanceLock
+from kbd.store.locks import InstanceLock, running_pid
 from kbd.watch import Hints, Watch
 
 LOG = logging.getLogger("kbd")
@@ -65,6 +65,21 @@ def run_once(setting: Setting) -> int:
     for problem in report.problems:
         print(f"{problem.where}: {problem.what}; {problem.hint}", file=sys.stderr)
     return 1 if report.problems else 0
+
+
+def rescan(setting: Setting, source: str | None) -> int:
+    """Read all transcripts, or those of one source, from the beginning again. Changes no number.
+
+    A running daemon is left to do it: it finds the files rewound at its next full scan.
+    """
+    engine = Engine(setting.load(), setting.state_dir, setting.env, setting.home, setting.now())
+    try:
+        if source is not None and source not in {spec.name for _, spec in engine.frame.sources()}:
+            raise UsageError(f"no source named {source!r}", hint="see `kbd sources`")
+        engine.rewind(source)
+    finally:
+        engine.close()
+    return 0 if running_pid(setting.state_dir) is not None else run_once(setting)
 
 
 def local_zone() -> tzinfo:

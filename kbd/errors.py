@@ -21,6 +21,7 @@ class KbdError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        """Build the message from its three parts."""
         self.where = where
         self.what = what
         self.hint = hint

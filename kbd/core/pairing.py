@@ -44,12 +44,13 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A parsed entry with its place: file, whether that is an archive, and its number in the file."""
+    """A parsed entry with its place: file, whether that is an archive, its number in the file, its last line."""
 
     path: str
     archive: bool
     place: int
     entry: Entry
+    last_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,8 @@ class Reader:
         titles = {text: tuple(refs) for (kind, text), refs in merged.items() if kind is PatternKind.TITLE}
         return Reader(matcher, {number: known for number, _, _, known in patterns}, titles, live, policy)
 
-    def read(self, message: Message, bases: Collection[int], is_knowledge: Callable[[ToolCall], bool]) -> Said | None:
-        """Return what a message says, None if nothing.
+    def read(self, message: Message, bases: Collection[int], is_knowledge: Callable[[ToolCall], bool]) -> Said:
+        """Return what a message says.
 
         Args:
             message: as decoded.
@@ -108,7 +108,7 @@ class Reader:
                 reading = self._read(message, block.text, bases)
                 if reading is not None:
                     citing.append(CitingBlock(block, block.text, reading))
-        return Said(tuple(citing), tuple(wrote)) if citing or wrote else None
+        return Said(tuple(citing), tuple(wrote))
 
     def _counts(self, author: Author) -> bool:
         if author is Author.THINKING:

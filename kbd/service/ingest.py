@@ -26,6 +26,7 @@ from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
 from kbd.store.ledger.growth import grow_relations
+from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.transcripts import FileRow, Tally
 from kbd.store.position import Position
@@ -203,8 +204,8 @@ class _Batch:
         at = self._clamp(message.at or self.ingest.now)
         self.sessions[message.session] = max(at.date(), self.sessions.get(message.session, at.date()))
         scope = self._scope(message.cwd)
-        said = self.ingest.reader.read(message, scope, lambda call: self.ingest.paths.named_by(call, message.cwd))
-        if said is None:
+        said = self._say(message, scope)
+        if not said.citing and not said.wrote:
             self._silent(message)
             return
         self.ingest.report.citing += 1
@@ -212,6 +213,14 @@ class _Batch:
             self._store_by_day(message, said)
         else:
             self._store(message, said, self._key(message, at), at, observed=message.at is None)
+
+    def _say(self, message: Message, scope: set[int]) -> Said:
+        """Return what a message says, lines cited by number included."""
+        said = self.ingest.reader.read(message, scope, lambda call: self.ingest.paths.named_by(call, message.cwd))
+        if not message.cites:
+            return said
+        by_line = (read_line_cite(self.db, cite, message.cwd, scope) for cite in message.cites)
+        return replace(said, citing=(*said.citing, *(c for c in by_line if c is not None)))
 
     def _scope(self, cwd: str | None) -> set[int]:
         """Return the bases that earn from a session with this working directory."""

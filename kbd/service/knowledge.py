@@ -23,6 +23,11 @@ from kbd.store.ledger.intake import Intake, adopted_pair, found_state, storable
 from kbd.store.ledger.lessons import EntryRow, NoteRow
 
 ALIAS_DAYS = 90
+TWIN_DAYS = 2
+TWIN_COLUMNS = (
+    "title, section, type, type_source, file, line, last_line, place, body, body_sha, ident, file_ref, file_last, "
+    "file_state, file_marker, unmatchable, bad_date"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,9 @@ def sync_base(
     """
     known = lessons.notes_of(ledger.db, base.id)
     kept = {f.path for f in files if f.data is None} | {p.where for p in unreadable}
-    if kept >= set(known) and all(f.data is None for f in files) and not unreadable:
-        if ledger.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()[0] is not None:
-            return Synced(False, None, False)
+    unchanged = kept >= set(known) and all(f.data is None for f in files) and not unreadable
+    if unchanged and ledger.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()[0] is not None:
+        return Synced(False, None, False)
     with ledger.transaction():
         return _Sync(ledger, base, now).run(files, kept, known, complete=not unreadable)
 
@@ -131,7 +136,10 @@ class _Sync:
             note.wrote_mtime_ns if note else None,
         )
         lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
-        return [Seen(file.path, file.archive, i, storable(entry)) for i, entry in enumerate(parsed.entries)]
+        return [
+            Seen(file.path, file.archive, i, storable(entry), _last_line(data, entry))
+            for i, entry in enumerate(parsed.entries)
+        ]
 
     def _columns(self, one: Seen) -> dict[str, object]:
         entry = one.entry
@@ -151,6 +159,7 @@ class _Sync:
             "type_source": source,
             "file": one.path,
             "line": entry.line,
+            "last_line": one.last_line,
             "place": one.place,
             "body": entry.body,
             "body_sha": sha,
@@ -256,6 +265,35 @@ class _Sync:
         lessons.update_entry(self.db, row.id, active_since=self.today)
 
     def _lose(self, row: EntryRow) -> None:
+        if self._succeeded_by_twin(row):
+            return
         lessons.update_entry(self.db, row.id, gone_on=self.today)
         self.ledger.record_event(self.now, "entry_gone", base=self.base.id, entry=row.id, title=row.title)
         self.changed = True
+
+    def _succeeded_by_twin(self, row: EntryRow) -> bool:
+        """An entry moved to another file may have been seen there before it went here: it is the same one.
+
+        The twin has been taken for new meanwhile; its place goes to the entry with the history.
+        """
+        twin = self.db.execute(
+            "SELECT id FROM entries WHERE base=? AND norm=? AND id>? AND gone_on IS NULL AND state!='archived' "
+            "AND first_seen>? ORDER BY id LIMIT 1",
+            (self.base.id, row.norm, row.id, (self.today - timedelta(days=TWIN_DAYS)).isoformat()),
+        ).fetchone()
+        if twin is None:
+            return False
+        new = lessons.entry_row(self.db, int(twin[0]))
+        place = self.db.execute(f"SELECT {TWIN_COLUMNS} FROM entries WHERE id=?", (new.id,)).fetchone()  # noqa: S608 - a constant
+        lessons.update_entry(self.db, row.id, **dict(place))
+        lessons.update_entry(self.db, new.id, gone_on=self.today, norm=f"\0{new.norm}", file="")
+        self.db.execute("UPDATE patterns SET until=? WHERE entry=?", (self.today.isoformat(), new.id))
+        self.dirty |= {row.id}
+        self.changed = True
+        return True
+
+
+def _last_line(data: bytes, entry: Entry) -> int:
+    """Return the number of the last line of an entry's block."""
+    block = data[entry.block.start : entry.block.end]
+    return entry.line + block.rstrip(b"\n").count(b"\n")

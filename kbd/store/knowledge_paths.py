@@ -12,7 +12,7 @@ _GLOB = frozenset("*?[")
 
 
 class KnowledgePaths:
-    """The files that an agent may write to without citing anything; paths are looked up by spelling and by real path."""
+    """The files an agent may write to without citing anything, known by spelling and by real path."""
 
     def __init__(self, paths: Iterable[str], transcript_roots: Iterable[str], home: str) -> None:
         """Take absolute paths of knowledge files, and the roots of all sources."""

@@ -115,7 +115,7 @@ class Crediting:
         return known is None and (earlier is not None or row["first_seen"] == day.isoformat())
 
     def continue_message(self, key: bytes, texts: Sequence[str], files: Sequence[str], limit: int) -> set[int]:
-        """Take a record that names nothing, of a message that may have: a file it brings, or the full text of a partial.
+        """Take a silent record of a message that may have named something: it brings a file, or a partial's full text.
 
         Return the entries whose numbers may have changed.
         """

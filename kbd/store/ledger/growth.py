@@ -54,6 +54,7 @@ def _touch(db: sqlite3.Connection, base: int, s: str, o: str, days: tuple[str, s
         expired = today.isoformat()
     if (max(row["u"] or "", days[1]), expired) != (row["u"], row["e"]):
         db.execute(
-            "UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=1 WHERE base=? AND s=? AND p='applies_to' AND o=?",
+            "UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=1 "
+            "WHERE base=? AND s=? AND p='applies_to' AND o=?",
             (days[1], expired, base, s, o),
         )

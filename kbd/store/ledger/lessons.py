@@ -62,7 +62,7 @@ class EntryRow:
     listed: int
 
     def differs_from_file(self, *, markers: bool) -> bool:
-        """Tell whether the file says something else than the ledger wants, or nothing where there is something to say."""
+        """Tell whether the file says something else than the ledger wants, or is silent where there is something."""
         if self.file_ref is None:
             return self.pair != Pair(0, None) or self.state is not State.ACTIVE
         state = self.file_state or State.ACTIVE
@@ -170,7 +170,7 @@ def insert_entry(db: sqlite3.Connection, **columns: object) -> int:
     """Add an entry and return its id."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     row = db.execute(
-        f"INSERT INTO entries({names}) VALUES ({marks}) RETURNING id",
+        f"INSERT INTO entries({names}) VALUES ({marks}) RETURNING id",  # noqa: S608 - names are ours
         tuple(map(column, columns.values())),
     ).fetchone()
     return int(row[0])

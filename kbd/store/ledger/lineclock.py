@@ -14,6 +14,7 @@ class LineClock:
     """The time of lines that carry none: when their bytes were first read, not later than the file's mtime then."""
 
     def __init__(self, db: sqlite3.Connection, row: FileRow, mtime_ns: int, now: datetime) -> None:
+        """Take a file, its modification time, and the time of the pass."""
         self.db, self.file, self.high = db, row.id, row.high
         self.marks = transcripts.marks_of(db, row.id)
         self.fresh = min(now, datetime.fromtimestamp(mtime_ns / 1e9, UTC))

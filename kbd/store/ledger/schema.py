@@ -31,13 +31,15 @@ CREATE TABLE entries (
   id INTEGER PRIMARY KEY, base INTEGER NOT NULL REFERENCES bases(id),
   title TEXT NOT NULL, norm TEXT NOT NULL, section TEXT NOT NULL, handle TEXT NOT NULL,
   type TEXT NOT NULL, type_source TEXT NOT NULL,
-  file TEXT NOT NULL, line INTEGER NOT NULL, place INTEGER NOT NULL, body TEXT NOT NULL DEFAULT '',
+  file TEXT NOT NULL, line INTEGER NOT NULL, last_line INTEGER NOT NULL DEFAULT 0,
+  place INTEGER NOT NULL, body TEXT NOT NULL DEFAULT '',
   body_sha TEXT NOT NULL DEFAULT '', ident TEXT,
   state TEXT NOT NULL, created TEXT, first_seen TEXT NOT NULL,
   base_ref INTEGER NOT NULL DEFAULT 0, covers TEXT, adjust INTEGER NOT NULL DEFAULT 0, last_floor TEXT,
   wrote_ref INTEGER, wrote_last TEXT, wrote_state TEXT, wrote_marker INTEGER,       -- confirmed in the file
-  due_ref INTEGER, due_last TEXT, due_state TEXT, due_marker INTEGER,             -- intended, committed before the rename
-  file_ref INTEGER, file_last TEXT, file_state TEXT, file_marker INTEGER NOT NULL DEFAULT 0, bad_date INTEGER NOT NULL DEFAULT 0,
+  due_ref INTEGER, due_last TEXT, due_state TEXT, due_marker INTEGER,         -- intended, not confirmed
+  file_ref INTEGER, file_last TEXT, file_state TEXT, file_marker INTEGER NOT NULL DEFAULT 0,
+  bad_date INTEGER NOT NULL DEFAULT 0,
   dormant_since TEXT, archived_since TEXT, active_since TEXT, pinned INTEGER NOT NULL DEFAULT 0,
   fall_refs INTEGER NOT NULL DEFAULT 0,   -- references counted when it last left the active state
   moving TEXT,                            -- 'archive' or 'restore': the block is on its way to the other file
@@ -71,10 +73,13 @@ CREATE TABLE sources (
 );
 
 CREATE TABLE files (                    -- transcripts and how far they were read
-  id INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources(id), path TEXT NOT NULL, relpath TEXT NOT NULL,
-  dev INTEGER NOT NULL, ino INTEGER NOT NULL, birth_ns INTEGER, gone INTEGER NOT NULL DEFAULT 0,
-  position TEXT, state BLOB, stream TEXT NOT NULL, shared_stream TEXT, shared_session TEXT, shared_len INTEGER NOT NULL DEFAULT 0,
-  size INTEGER NOT NULL DEFAULT 0, offset INTEGER NOT NULL DEFAULT 0, high INTEGER NOT NULL DEFAULT 0, mtime_ns INTEGER NOT NULL DEFAULT 0,
+  id INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources(id),
+  path TEXT NOT NULL, relpath TEXT NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
+  birth_ns INTEGER, gone INTEGER NOT NULL DEFAULT 0,
+  position TEXT, state BLOB, stream TEXT NOT NULL,
+  shared_stream TEXT, shared_session TEXT, shared_len INTEGER NOT NULL DEFAULT 0,
+  size INTEGER NOT NULL DEFAULT 0, offset INTEGER NOT NULL DEFAULT 0, high INTEGER NOT NULL DEFAULT 0,
+  mtime_ns INTEGER NOT NULL DEFAULT 0,
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
   first_line TEXT, old_stream TEXT, old_position TEXT,   -- text logs: what a rotated copy is recognised by
@@ -107,7 +112,8 @@ CREATE TABLE holders (                  -- every place a message was found
 
 CREATE TABLE blocks (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, message INTEGER NOT NULL REFERENCES messages(id),
-  author TEXT NOT NULL, norm_length INTEGER NOT NULL, length INTEGER NOT NULL, sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
+  author TEXT NOT NULL, norm_length INTEGER NOT NULL, length INTEGER NOT NULL,
+  sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX blocks_message ON blocks(message);
 

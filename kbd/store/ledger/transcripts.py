@@ -50,8 +50,8 @@ class FileRow:
 
 
 _COLUMNS = (
-    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, shared_stream, shared_session, shared_len, "
-    "first_line, old_stream, old_position, size, mtime_ns, offset, high, gone"
+    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, shared_stream, shared_session, "
+    "shared_len, first_line, old_stream, old_position, size, mtime_ns, offset, high, gone"
 )
 
 
@@ -137,7 +137,7 @@ def share_beginning(db: sqlite3.Connection, file: int, stream: str, session: str
 def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
     """Return the logs of a source that begin with this line, those that are there first, then in order of sight."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id",
+        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id",  # noqa: S608 - a constant
         (source, first_line),
     )
     return [_file(r) for r in rows]
@@ -146,7 +146,8 @@ def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> lis
 def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
     """Note that a log was truncated or rewritten in place: its content is another from now on."""
     db.execute(
-        "UPDATE files SET old_stream=coalesce(shared_stream, stream), old_position=position, stream=?, shared_stream=NULL, shared_session=NULL, "
+        "UPDATE files SET old_stream=coalesce(shared_stream, stream), old_position=position, stream=?, "
+        "shared_stream=NULL, shared_session=NULL, "
         "shared_len=0, first_line=NULL, state=NULL, high=0 WHERE id=?",
         (secrets.token_hex(8), file.id),
     )
@@ -179,7 +180,8 @@ def save_progress(
     if from_start:
         db.execute("UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0 WHERE id=?", (file,))
     db.execute(
-        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), records=records+?, messages=messages+?, "
+        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
+        "records=records+?, messages=messages+?, "
         "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
         "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
         (
@@ -211,12 +213,13 @@ def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
 
 
 def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None) -> int:
-    """Let files be read from 0 again: all, or those that hold records of a day or later, or of one source. Return how many.
+    """Let files be read from 0 again: all, those with records of a day or later, those of one source. Return how many.
 
     Keys make a second reading harmless; times of untimed lines stay, they are kept in `marks`.
     """
     cursor = db.execute(
-        "UPDATE files SET position=NULL, state=NULL, offset=0, size=0, mtime_ns=0 WHERE gone=0 AND position IS NOT NULL "
+        "UPDATE files SET position=NULL, state=NULL, offset=0, size=0, mtime_ns=0 WHERE gone=0 "
+        "AND position IS NOT NULL "
         "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='') "
         "AND (?2 IS NULL OR source IN (SELECT id FROM sources WHERE name=?2))",
         (since.isoformat() if since else None, source),
@@ -245,7 +248,8 @@ def note_activity(
     """Note on which days a source gave records, and its sessions by their newest day."""
     db.executemany("INSERT OR IGNORE INTO activity VALUES (?,?)", [(source, d.isoformat()) for d in days])
     db.executemany(
-        "INSERT INTO seen_sessions VALUES (?,?,?) ON CONFLICT(source, session) DO UPDATE SET day=max(day, excluded.day)",
+        "INSERT INTO seen_sessions VALUES (?,?,?) "
+        "ON CONFLICT(source, session) DO UPDATE SET day=max(day, excluded.day)",
         [(source, s, d.isoformat()) for s, d in sessions],
     )
     if newest is not None:
