@@ -26,7 +26,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         since: when it started.
         version: its version of kbd.
         at: when this was written.
-        watching: how changes are noticed, such as `inotify`; begins with `polling` where events do not flow.
+        watching: how changes are noticed, such as `inotify`; `polling: WHY` where events do not flow.
         last_pass_at: end of the last pass; None before the first.
         last_error: what stopped the last pass; "" if nothing did.
         lag_bytes: bytes of transcripts still to be read.

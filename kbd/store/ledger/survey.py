@@ -10,11 +10,6 @@ from datetime import date
 from kbd.core.model import Problem, Relation
 from kbd.store.ledger.lessons import day
 
-ALARM_RECORDS = 50
-MALFORMED_SHARE = 0.01
-UNKNOWN_SHARE = 0.2
-_NS_PER_DAY = 86_400 * 10**9
-
 
 @dataclass(frozen=True, slots=True)
 class SourceSums:
@@ -23,7 +18,6 @@ class SourceSums:
     Attributes:
         files, size, lag_bytes: of the transcripts that are there.
         records, messages, unknown, malformed, oversize: of all that were read, those that went since included.
-        lately: (records, unknown, malformed) of the files changed within some days of the newest one.
         faulty: number of files that cannot be read; fault: one of them and why, as `path: why`.
         health, detail: as the daemon found the root.
     """
@@ -38,45 +32,30 @@ class SourceSums:
     unknown: int
     malformed: int
     oversize: int
-    lately: tuple[int, int, int]
     faulty: int
     fault: str
     last_record_at: str | None
     health: str
     detail: str
 
-    @property
-    def format_alarm(self) -> str:
-        """Say why the source's records of late look like a format that kbd does not know; "" if they do not."""
-        records, unknown, malformed = self.lately
-        if records < ALARM_RECORDS:
-            return ""
-        if malformed > MALFORMED_SHARE * records:
-            return f"{malformed} of {records} records are damaged"
-        return f"{unknown} of {records} records are of unknown kinds" if unknown > UNKNOWN_SHARE * records else ""
-
 
 _SOURCES = """
-  WITH newest AS (SELECT source, max(mtime_ns) - :span AS since FROM files GROUP BY source)
   SELECT s.name, s.root, s.health, s.detail, nullif(s.last_record_at, '') AS last_record_at,
     count(f.id) FILTER (WHERE f.gone=0) AS files,
     total(f.size) FILTER (WHERE f.gone=0) AS size,
     total(max(f.size - f.offset, 0)) FILTER (WHERE f.gone=0) AS lag_bytes,
     total(f.records) AS records, total(f.messages) AS messages, total(f.unknown) AS unknown,
     total(f.malformed) AS malformed, total(f.oversize) AS oversize,
-    total(f.records) FILTER (WHERE f.mtime_ns >= n.since) AS late_records,
-    total(f.unknown) FILTER (WHERE f.mtime_ns >= n.since) AS late_unknown,
-    total(f.malformed) FILTER (WHERE f.mtime_ns >= n.since) AS late_malformed,
     count(f.id) FILTER (WHERE f.fault != '' AND f.gone=0) AS faulty,
     coalesce(min(f.path || ': ' || f.fault) FILTER (WHERE f.fault != '' AND f.gone=0), '') AS fault
-  FROM sources s LEFT JOIN files f ON f.source=s.id LEFT JOIN newest n ON n.source=s.id
+  FROM sources s LEFT JOIN files f ON f.source=s.id
   GROUP BY s.id ORDER BY s.name
 """
 
 
-def source_sums(db: sqlite3.Connection, late_days: int) -> list[SourceSums]:
-    """Return all sources ever read; `late_days` is the span of `SourceSums.lately`."""
-    return [_sums(row) for row in db.execute(_SOURCES, {"span": late_days * _NS_PER_DAY})]
+def source_sums(db: sqlite3.Connection) -> list[SourceSums]:
+    """Return all sources ever read, by name."""
+    return [_sums(row) for row in db.execute(_SOURCES)]
 
 
 def _sums(row: sqlite3.Row) -> SourceSums:
@@ -84,11 +63,9 @@ def _sums(row: sqlite3.Row) -> SourceSums:
         key: int(row[key])
         for key in ("files", "size", "lag_bytes", "records", "messages", "unknown", "malformed", "oversize", "faulty")
     }
-    late = (int(row["late_records"]), int(row["late_unknown"]), int(row["late_malformed"]))
     return SourceSums(
         name=row["name"],
         root=row["root"],
-        lately=late,
         fault=row["fault"],
         last_record_at=row["last_record_at"],
         health=row["health"],

@@ -1,0 +1,100 @@
+"""The command line: global options, the commands by name, and errors as exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kbd import __version__
+from kbd.errors import KbdError
+
+# Commands are imported when called: `kbd status` answers in 200 ms.
+COMMANDS = {
+    "lint": "kbd.cli.linting:lint",
+    "list": "kbd.cli.seeing:list_entries",
+    "rescan": "kbd.cli.running:rescan",
+    "run": "kbd.cli.running:run",
+    "show": "kbd.cli.seeing:show",
+    "status": "kbd.cli.health:status",
+}
+ALIASES = {"explain": "show"}
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """The commands of kbd. What a command returns is the exit code; a KbdError brings its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, aliases left out."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None if there is none of this name."""
+        place = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command = getattr(importlib.import_module(module), name)
+        return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and leave with its exit code."""
+        ctx.exit(_exit_code(lambda: super(Commands, self).invoke(ctx)))
+
+
+def _exit_code(call: Callable[[], Any]) -> int:
+    """Return what the call returns as an exit code; what it raises becomes a message on stderr and a code."""
+    try:
+        code = call()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_left()
+    except KbdError as error:
+        _complain(error.message())
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except (click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:  # noqa: BLE001 - the command line's boundary: a fault of kbd is one line, not a traceback
+        if os.environ.get("KBD_DEBUG"):
+            traceback.print_exc()
+        _complain(f"{type(error).__name__}: {error}; this is a fault of kbd, KBD_DEBUG=1 shows where")
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str) -> None:
+    # Imported here for the start-up time of commands that go well.
+    from kbd.cli.output import say  # noqa: PLC0415 - see above
+
+    say(f"kbd: {message}")
+
+
+def _reader_left() -> int:
+    """Whoever read the answer has enough of it (`kbd list | head`); nothing went wrong."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+    return 0
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", metavar="FILE", help="Configuration; default $KBD_CONFIG, then the user's.")
+@click.option("--state-dir", metavar="DIR", help="State directory; default $KBD_STATE_DIR, then the user's.")
+@click.option("--now", metavar="DATE", help="Take this date (its noon) or ISO time as the present, in UTC.")
+@click.version_option(__version__, "--version", prog_name="kbd")
+@click.pass_context
+def main(ctx: click.Context, config: str | None, state_dir: str | None, now: str | None) -> None:
+    """Give each lesson of an AI agent a life: counted when cited, faded when not."""
+    from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - `kbd --version` and completion need none of it
+
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
+    ctx.obj = Session(config, state_dir, parse_now(now) if now else None, os.environ)

@@ -1,0 +1,102 @@
+"""What every command starts from: options given before it, the environment, and the clock."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import cached_property
+from pathlib import Path
+
+from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir
+from kbd.errors import LedgerDamaged, UsageError
+from kbd.store.ledger import Ledger, open_reading
+
+
+class Session:
+    """One call of the command line; configuration and state directory are looked for when first asked for.
+
+    Attributes:
+        env: the environment; home: the user's home.
+        given_now: the time comes from `--now`.
+    """
+
+    def __init__(self, config: str | None, state: str | None, now: datetime | None, env: Mapping[str, str]) -> None:
+        """Take the global options; nothing is read yet."""
+        self._config_option, self._state_option, self._now = config, state, now
+        self.env = env
+        self.home = env.get("HOME") or os.path.expanduser("~")
+        self.given_now = now is not None
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration; raises UsageError with all its faults."""
+        return self.load()
+
+    @cached_property
+    def config_path(self) -> Path | None:
+        """The configuration file; None: built-in defaults."""
+        return find_config(self._config_option, self.env)
+
+    def load(self) -> Config:
+        """Read the configuration anew; raises UsageError with all its faults."""
+        return load_config(self.config_path) if self.config_path else default_config(data_dir())
+
+    @cached_property
+    def state_dir(self) -> Path:
+        """The state directory, made if needed; raises UsageError."""
+        return state_dir(self._state_option, self.env)
+
+    def now(self) -> datetime:
+        """Return `--now`, else the time; UTC."""
+        return self._now or self.real_now()
+
+    def real_now(self) -> datetime:
+        """Return the real time, whatever `--now` says; UTC."""
+        return datetime.now(UTC)
+
+    @property
+    def today(self) -> date:
+        """The UTC day."""
+        return self.now().date()
+
+    @property
+    def zone(self) -> tzinfo:
+        """The user's offset from UTC at the time of the call."""
+        return self.now().astimezone().tzinfo or UTC
+
+    @contextmanager
+    def reading(self) -> Iterator[Ledger | None]:
+        """Open the ledger at one moment in time, whatever the daemon writes meanwhile; None if there is none yet.
+
+        Raises:
+            LedgerDamaged: it cannot be read.
+        """
+        ledger = open_reading(self.state_dir)
+        try:
+            if ledger is not None:
+                ledger.db.execute("BEGIN")
+            yield ledger
+        except sqlite3.DatabaseError as error:
+            where = str(ledger.path) if ledger else ""
+            raise LedgerDamaged(str(error), where=where, hint="start the daemon, it restores or migrates it") from error
+        finally:
+            if ledger is not None:
+                ledger.close()
+
+
+def parse_now(text: str) -> datetime:
+    """Return the time that `--now` means: of a date its noon, without an offset UTC.
+
+    Raises:
+        UsageError: it is neither a date nor an ISO date and time.
+    """
+    try:
+        if len(text) <= len("YYYY-MM-DD"):
+            return datetime.combine(date.fromisoformat(text), time(12), UTC)
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"--now: {text!r} is no time", hint="write 2026-06-11 or 2026-06-11T09:30:00Z") from error
