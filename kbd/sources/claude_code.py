@@ -124,7 +124,7 @@ class ClaudeDecoder:
     def _item(self, line: Json, offset: int) -> Item:
         at = read_time(line.get("timestamp"), self._tz)
         if line.get("type") != "assistant":
-            known = line.get("type") in _KNOWN_TYPES
+            known = text_of(line, "type") in _KNOWN_TYPES
             return Item((IGNORED if known else UNKNOWN).kind, at=at)
         message = object_of(line, "message")
         native_id = identifier(message.get("id"))
@@ -157,7 +157,7 @@ def _blocks(content: object) -> Iterator[Block]:
     for block in content if isinstance(content, list) else ():
         if not isinstance(block, dict):
             continue
-        match block.get("type"):
+        match text_of(block, "type"):
             case "text" if text_of(block, "text").strip():
                 yield Block(Author.AGENT_TEXT, text_of(block, "text"))
             case "thinking" if text_of(block, "thinking").strip():
