@@ -20,6 +20,7 @@ COMMANDS = {
     "list": "kbd.cli.seeing:list_entries",
     "rescan": "kbd.cli.running:rescan",
     "run": "kbd.cli.running:run",
+    "service": "kbd.cli.service:service",
     "show": "kbd.cli.seeing:show",
     "status": "kbd.cli.health:status",
 }

@@ -30,6 +30,12 @@ class Session:
         self.home = env.get("HOME") or os.path.expanduser("~")
         self.given_now = now is not None
 
+    @property
+    def has_given_paths(self) -> bool:
+        """Configuration and state directory were both named, so neither is the caller's own by default."""
+        config = self._config_option or self.env.get("KBD_CONFIG")
+        return bool(config and (self._state_option or self.env.get("KBD_STATE_DIR")))
+
     @cached_property
     def config(self) -> Config:
         """The configuration; raises UsageError with all its faults."""
