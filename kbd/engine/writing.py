@@ -71,7 +71,9 @@ class Writer:
         ledger, policy = self.frame.ledger, self.frame.decay_policy(base)
         report.transitions += len(lifecycle.revive(ledger, spec.id, policy, relations, clock.now))
         row = ledger.db.execute("SELECT last_decay, decay_after FROM bases WHERE id=?", (spec.id,)).fetchone()
-        last = max((d for d in (day(row["last_decay"]), day(row["decay_after"])) if d), default=None)
+        first, last = day(row["decay_after"]), day(row["last_decay"]) or day(row["decay_after"])
+        if first is not None and first < clock.now.date():
+            report.problems.extend(lifecycle.see(ledger.db, self.sights(report), policy, clock.now.date()).reasons)
         due = day_has_begun(last, clock.now) if immediate else is_due(last, policy.at, clock.now, clock.zone)
         if last is None or not due or not report.complete:
             return
