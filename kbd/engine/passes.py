@@ -69,6 +69,8 @@ class Engine:
             self._end_recovery(report)
         if not stop():
             self.writer.write(clock, report, bases, immediate=immediate)
+            if report.transitions:
+                self.transcripts.reader = None  # the number of live entries is part of the listing rule
         self._store_faults(report, full=hints is None)
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
         return report

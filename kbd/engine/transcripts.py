@@ -21,7 +21,7 @@ from kbd.sources.contract import FileKind
 from kbd.store import scan
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import lessons, transcripts
-from kbd.store.ledger.transcripts import FileRow
+from kbd.store.ledger.transcripts import FileMark
 from kbd.store.notes import archive_of
 from kbd.store.scan import Found
 
@@ -125,43 +125,41 @@ class _SourcePass:
                 )
             )
             return
-        known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id)
+        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id)
         seen: set[int] = set()
+        whole = True
         for item in found:
             if self.watchers.stop():
                 self.report.complete = False
                 return
             if isinstance(item, Problem):
                 self.report.problems.append(item)
+                whole = False
             elif self._is_due(item, known, seen, all_files=all_files):
                 start = time.monotonic()
-                self._read(item, known, seen)
+                self._read(item, seen)
                 spent_reading += time.monotonic() - start
-        lost = [row.id for row in known.values() if row.id not in seen]
-        if lost:
+        lost = [mark.id for mark in known.values() if mark.id not in seen]
+        if lost and whole:
             with self.owner.frame.ledger.transaction() as db:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
 
     def _is_due(
-        self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int], *, all_files: bool
+        self, item: Found[FileKind], known: dict[tuple[int, int], FileMark], seen: set[int], *, all_files: bool
     ) -> bool:
-        row = known.get((item.dev, item.ino))
-        if row is None:
+        mark = known.get((item.dev, item.ino))
+        if mark is None:
             oldest = self.clock.now.timestamp() - self.owner.frame.config.scan.history_days * DAY_SECONDS
             return item.mtime_ns / 1e9 >= oldest
-        seen.add(row.id)
-        if row.path == item.path and row.position and row.position.is_current(item.ino, item.size, item.mtime_ns):
+        seen.add(mark.id)
+        same = (mark.path, mark.size, mark.mtime_ns) == (item.path, item.size, item.mtime_ns)
+        if mark.settled and same:
             return False
-        return (
-            all_files
-            or row.position is None
-            or scan.is_due(item.mtime_ns, self.owner.checked.get(row.id), self.clock.real)
-        )
+        return all_files or not same or scan.is_due(item.mtime_ns, self.owner.checked.get(mark.id), self.clock.real)
 
     def follow(self, hints: Iterable[str]) -> None:
         """Look only at the files that events named."""
-        known: dict[tuple[int, int], FileRow] | None = None
         for item in self._named(hints):
             if self.watchers.stop():
                 self.report.complete = False
@@ -169,8 +167,7 @@ class _SourcePass:
             if isinstance(item, Problem):
                 self.report.problems.append(item)
                 continue
-            known = transcripts.files_by_inode(self.owner.frame.ledger.db, self.spec.id) if known is None else known
-            self._read(item, known, set())
+            self._read(item, set())
 
     def _named(self, hints: Iterable[str]) -> Iterator[Found[FileKind] | Problem]:
         root = os.path.realpath(self.spec.root)
@@ -178,7 +175,7 @@ class _SourcePass:
             if path.startswith(root + os.sep):
                 yield from scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
-    def _read(self, item: Found[FileKind], known: dict[tuple[int, int], FileRow], seen: set[int]) -> None:
+    def _read(self, item: Found[FileKind], seen: set[int]) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
         if any("\ud800" <= char <= "\udfff" for char in item.path):
             self.report.problems.append(
@@ -186,14 +183,7 @@ class _SourcePass:
             )
             return
         try:
-            row = register(
-                self.owner.frame.ledger,
-                self.spec.id,
-                self.spec.name,
-                item,
-                known,
-                is_text=self.spec.is_text,
-            )
+            row = register(self.owner.frame.ledger, self.spec.id, self.spec.name, item, is_text=self.spec.is_text)
             seen.add(row.id)
             self.report.files += 1
             self.owner.checked[row.id] = self.clock.real

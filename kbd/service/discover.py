@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kbd.errors import FileUnreadable
 from kbd.sources.contract import FileKind
 from kbd.sources.text import text_session
@@ -19,42 +17,46 @@ COPIED_LINES = 3
 """So many equal lines in order make a copy across sessions (SPEC 3); within one log's rotations one is enough."""
 
 
-def register(
-    ledger: Ledger,
-    source: int,
-    source_name: str,
-    found: Found[FileKind],
-    known: Mapping[tuple[int, int], FileRow],
-    *,
-    is_text: bool,
-) -> FileRow:
-    """Return the ledger's row of a file, made or renamed as needed; one transaction if something changes.
+def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKind], *, is_text: bool) -> FileRow:
+    """Return the ledger's row of a file, made or placed anew as needed; one transaction if something changes.
+
+    A file is known by its inode, else by its path, and then by its content: what was read of it must still stand
+    there. Neither a device number that changed over a reboot nor a file that was put back makes it another one.
 
     Raises:
         FileUnreadable: the file cannot be read.
         FileNotFoundError: it is gone.
     """
-    row = known.get((found.dev, found.ino))
-    if row is not None and row.path == found.path and (row.first_line or not is_text):
+    row = _known(ledger, source, found)
+    line = first_line(found.path) if is_text and (row is None or row.first_line is None) else None
+    if row is not None and line is None and _is_in_place(row, found):
         return row
-    line = first_line(found.path) if is_text else None
     with ledger.transaction() as db:
-        if row is None or (
-            row.path != found.path
-            and row.position
-            and not tail.holds(found.path, row.position)
-            and row.position.offset > 0
-        ):
+        if row is None:
             row = transcripts.add_file(
                 db, source, found.path, found.relpath, found.dev, found.ino, birth_time_ns(found.path), None
             )
-        elif row.path != found.path:
-            transcripts.move_file(db, row.id, found.path, found.relpath)
-        if is_text and line and row.first_line is None:
+        elif not _is_in_place(row, found):
+            transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
+        if line is not None:
             transcripts.set_first_line(db, row.id, line)
             if row.offset == 0:
                 _find_original(ledger, source, source_name, row, line)
         return transcripts.file_row(db, row.id)
+
+
+def _is_in_place(row: FileRow, found: Found[FileKind]) -> bool:
+    return (row.path, row.dev, row.ino, row.gone) == (found.path, found.dev, found.ino, False)
+
+
+def _known(ledger: Ledger, source: int, found: Found[FileKind]) -> FileRow | None:
+    """Return the row that this file continues."""
+    for row in transcripts.candidates(ledger.db, source, found.dev, found.ino, found.path):
+        if _is_in_place(row, found) or row.position is None or row.position.offset == 0:
+            return row
+        if tail.holds(found.path, row.position):
+            return row
+    return None
 
 
 def _find_original(ledger: Ledger, source: int, name: str, row: FileRow, line: str) -> None:

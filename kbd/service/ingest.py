@@ -124,9 +124,9 @@ class Ingest:
             FileUnreadable: the file cannot be read.
             FileNotFoundError: it is gone.
         """
-        position = row.position or tail.begin(found.path)
-        decoder = source.format.decoder(row.relpath, row.state if row.position else None, tz=self.zone)
-        from_start = row.position is None
+        row, position = self._start(source, found, row)
+        from_start = position.offset == 0
+        decoder = source.format.decoder(row.relpath, None if from_start else row.state, tz=self.zone)
         accept = None if source.is_text else is_json
         for batch in tail.read_batches(
             found.path, position, now=self.real_now, accept_last=accept, max_record=self.policy.max_record
@@ -144,6 +144,16 @@ class Ingest:
             self.report.read_bytes += sum(len(r.data) + 1 for r in batch.records)
             self.report.more = batch.more
             yield self.report
+
+
+    def _start(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> tuple[FileRow, Position]:
+        """Return where to begin: where reading stopped, or at 0 if the file is new or to be read again."""
+        if row.position is not None and not row.reread:
+            return row, row.position
+        if row.position is not None and row.position.offset and not tail.holds(found.path, row.position):
+            with self.ledger.transaction():
+                row = transcripts.begin_anew(self.db, row) if source.is_text else row
+        return row, tail.begin(found.path)
 
 
 class _Batch:

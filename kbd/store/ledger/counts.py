@@ -21,7 +21,7 @@ COUNTING = """
     AND (p.earns_from IS NULL OR g.day >= p.earns_from) AND (p.until IS NULL OR g.day <= p.until)
     AND NOT EXISTS (
       SELECT 1 FROM authorships a JOIN messages w ON w.id = a.message
-      WHERE a.entry = m.entry AND w.session = g.session AND w.day = g.day AND w.at < g.at)
+      WHERE a.entry = m.entry AND w.session = g.session AND w.day = g.day AND w.at <= g.at)
 """
 
 

@@ -44,7 +44,9 @@ def read_line_cite(
 def _known_path(db: sqlite3.Connection, path: str, cwd: str | None) -> str | None:
     known = {str(r[0]): str(r[0]) for r in db.execute("SELECT path FROM notes")}
     known |= {os.path.realpath(p): p for p in known}
-    tried = [os.path.normpath(os.path.join(cwd, path))] if cwd or os.path.isabs(path) else []
-    tried = [os.path.normpath(path)] if os.path.isabs(path) else tried
+    if os.path.isabs(path):
+        tried = [os.path.normpath(path)]
+    else:
+        tried = [os.path.normpath(os.path.join(cwd, path))] if cwd else []
     tried += [os.path.normpath(os.path.join(os.path.dirname(p), path)) for p in sorted(known)]
     return next((known[t] for t in tried if t in known), None)

@@ -79,6 +79,7 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   position TEXT, state BLOB, stream TEXT NOT NULL,
   shared_stream TEXT, shared_session TEXT, shared_len INTEGER NOT NULL DEFAULT 0,
   size INTEGER NOT NULL DEFAULT 0, offset INTEGER NOT NULL DEFAULT 0, high INTEGER NOT NULL DEFAULT 0,
+  settled INTEGER NOT NULL DEFAULT 0, reread INTEGER NOT NULL DEFAULT 0,
   mtime_ns INTEGER NOT NULL DEFAULT 0,
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,

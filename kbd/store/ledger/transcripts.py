@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 import msgspec
@@ -47,11 +47,12 @@ class FileRow:
     offset: int
     high: int
     gone: bool
+    reread: bool
 
 
 _COLUMNS = (
     "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, shared_stream, shared_session, "
-    "shared_len, first_line, old_stream, old_position, size, mtime_ns, offset, high, gone"
+    "shared_len, first_line, old_stream, old_position, size, mtime_ns, offset, high, gone, reread"
 )
 
 
@@ -68,7 +69,7 @@ def _file(r: sqlite3.Row) -> FileRow:
     values = dict(zip(_COLUMNS.split(", "), tuple(r), strict=True))
     values["position"] = _decode_position(values["position"])
     values["old_position"] = _decode_position(values["old_position"])
-    values["gone"] = bool(values["gone"])
+    values |= {"gone": bool(values["gone"]), "reread": bool(values["reread"])}
     return FileRow(**values)
 
 
@@ -82,10 +83,33 @@ def source_id(db: sqlite3.Connection, name: str, root: str, agent: str) -> int:
     return int(db.execute("SELECT id FROM sources WHERE name=?", (name,)).fetchone()[0])
 
 
-def files_by_inode(db: sqlite3.Connection, source: int) -> dict[tuple[int, int], FileRow]:
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """What a scan needs to pass over a file that did not change."""
+
+    id: int
+    path: str
+    size: int
+    mtime_ns: int
+    settled: bool
+
+
+def marks_by_inode(db: sqlite3.Connection, source: int) -> dict[tuple[int, int], FileMark]:
     """Return the files of a source that are there, by device and inode."""
-    rows = db.execute(f"SELECT {_COLUMNS} FROM files WHERE source=? AND gone=0", (source,))  # noqa: S608 - a constant
-    return {(r["dev"], r["ino"]): _file(r) for r in rows}
+    rows = db.execute(
+        "SELECT dev, ino, id, path, size, mtime_ns, settled FROM files WHERE source=? AND gone=0", (source,)
+    )
+    return {(r[0], r[1]): FileMark(r[2], r[3], r[4], r[5], bool(r[6])) for r in rows}
+
+
+def candidates(db: sqlite3.Connection, source: int, dev: int, ino: int, path: str) -> list[FileRow]:
+    """Return the rows that a file may continue: by inode, then by path, then those that were gone."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND ((dev=?2 AND ino=?3) OR path=?4) "  # noqa: S608 - a constant
+        "ORDER BY gone, NOT (dev=?2 AND ino=?3), path!=?4, id DESC LIMIT 8",
+        (source, dev, ino, path),
+    )
+    return [_file(r) for r in rows]
 
 
 def file_row(db: sqlite3.Connection, file: int) -> FileRow:
@@ -113,13 +137,14 @@ def add_file(
     return file_row(db, int(row[0]))
 
 
-def move_file(db: sqlite3.Connection, file: int, path: str, relpath: str) -> None:
-    """Note a new name of a file."""
+def place_file(db: sqlite3.Connection, file: FileRow, path: str, relpath: str, dev: int, ino: int) -> None:
+    """Note where a known file is now; another one that stood there is gone."""
+    db.execute("UPDATE files SET gone=1 WHERE source=? AND path=? AND id!=?", (file.source, path, file.id))
+    position = None if file.position is None else replace(file.position, dev=dev, ino=ino)
     db.execute(
-        "UPDATE files SET gone=1 WHERE path=? AND id!=? AND source=(SELECT source FROM files WHERE id=?)",
-        (path, file, file),
+        "UPDATE files SET path=?, relpath=?, dev=?, ino=?, position=?, settled=0, gone=0 WHERE id=?",
+        (path, relpath, dev, ino, encode_position(position), file.id),
     )
-    db.execute("UPDATE files SET path=?, relpath=?, gone=0 WHERE id=?", (path, relpath, file))
 
 
 def set_first_line(db: sqlite3.Connection, file: int, line: str) -> None:
@@ -180,7 +205,7 @@ def save_progress(
     if from_start:
         db.execute("UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0 WHERE id=?", (file,))
     db.execute(
-        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
+        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), settled=?, reread=0, "
         "records=records+?, messages=messages+?, "
         "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
         "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
@@ -191,6 +216,7 @@ def save_progress(
             position.mtime_ns,
             position.offset,
             position.offset,
+            position.is_current(position.ino, position.size, position.mtime_ns),
             tally.records,
             tally.messages,
             tally.unknown,
@@ -215,11 +241,11 @@ def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
 def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None) -> int:
     """Let files be read from 0 again: all, those with records of a day or later, those of one source. Return how many.
 
-    Keys make a second reading harmless; times of untimed lines stay, they are kept in `marks`.
+    Positions stay, to tell whether the content is still the same when it comes to that. Keys make a second reading
+    harmless; times of untimed lines stay, they are kept in `marks`.
     """
     cursor = db.execute(
-        "UPDATE files SET position=NULL, state=NULL, offset=0, size=0, mtime_ns=0 WHERE gone=0 "
-        "AND position IS NOT NULL "
+        "UPDATE files SET reread=1, settled=0 WHERE gone=0 AND position IS NOT NULL "
         "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='') "
         "AND (?2 IS NULL OR source IN (SELECT id FROM sources WHERE name=?2))",
         (since.isoformat() if since else None, source),
