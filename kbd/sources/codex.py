@@ -29,8 +29,8 @@ _CITED_LINES = re.compile(r"^[ \t]*([^\s<>|][^\n|<>]*?):(\d{1,9})(?:-(\d{1,9}))?
 _CALLS = frozenset(["function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"])
 _OTHER_ITEMS = frozenset(
     ["function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
-     "ghost_snapshot", "compaction", "compaction_summary", "agent_message", "image_generation_call", "other", "additional_tools",
-     "compaction_trigger", "context_compaction"]
+     "ghost_snapshot", "compaction", "compaction_summary", "agent_message", "image_generation_call", "other",
+     "additional_tools", "compaction_trigger", "context_compaction"]
 )  # fmt: skip
 _ITEMS = _CALLS | {"message", "reasoning"}
 _LINES = frozenset(

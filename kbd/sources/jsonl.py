@@ -9,7 +9,6 @@ Every whole record in such a line is still found.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ _PADDING = b"\x00 \t\r\n"
 _START = re.compile(r'\{\s*"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANK = re.compile(r"[\x00\s\ufeff]*")
-_MAX_DIGITS = 4000  # CPython refuses to convert longer ones
+_MAX_DIGITS = 18  # longer ones fit no 64-bit integer, and CPython refuses to convert very long ones
 
 _whole = msgspec.json.Decoder()
 
@@ -122,7 +121,7 @@ def _decode(text: str, start: int) -> tuple[object, int]:
 
 
 def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MAX_DIGITS else math.inf
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 _patient = json.JSONDecoder(strict=False, parse_int=_integer)
