@@ -108,8 +108,15 @@ class _Stop:
 
 def run_forever(setting: Setting) -> int:
     """Run until SIGTERM; returns the exit code. Raises AlreadyRunning if a daemon runs on the state directory."""
+    log_to_stderr(setting.env)
     with InstanceLock(setting.state_dir):
         return Daemon(setting).run()
+
+
+def log_to_stderr(env: Mapping[str, str]) -> None:
+    """Write the log as `event key=value …` lines; the journal adds times itself, a terminal or a file does not."""
+    stamp = "" if "JOURNAL_STREAM" in env else "%(asctime)s "
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=f"{stamp}%(message)s", datefmt="%H:%M:%S")
 
 
 class Daemon:

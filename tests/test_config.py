@@ -2,6 +2,7 @@
 
 import os
 import stat
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -385,17 +386,17 @@ def test_example_shows_every_key_with_a_sentence():
 
 def test_templates_are_made_once_and_never_over_what_is_there(tmp_path):
     folder = tmp_path / "data"
-    assert write_templates(folder) == [folder / "knowledge/lessons.md", folder / "logs"]
+    assert write_templates(folder, date(2026, 6, 30)) == [folder / "knowledge/lessons.md", folder / "logs"]
     assert list((folder / "logs").iterdir()) == []
     (folder / "knowledge/lessons.md").write_text("mine")
-    assert write_templates(folder) == []
+    assert write_templates(folder, date(2026, 6, 30)) == []
     assert (folder / "knowledge/lessons.md").read_text() == "mine"
 
 
 def test_template_does_not_come_back_after_its_owner_took_it_away(tmp_path):
-    write_templates(tmp_path)
+    write_templates(tmp_path, date(2026, 6, 30))
     (tmp_path / "knowledge/lessons.md").unlink()
-    assert write_templates(tmp_path) == []
+    assert write_templates(tmp_path, date(2026, 6, 30)) == []
 
 
 def test_template_that_cannot_be_made_is_an_error(tmp_path):

@@ -18,7 +18,7 @@ def run(session: Session, once: bool) -> int:
     from kbd import daemon  # noqa: PLC0415 - brings watchdog and the matcher, which no other command needs
 
     if session.config_path is None:
-        for path in write_templates(data_dir()):
+        for path in write_templates(data_dir(), session.now().date()):
             say(f"made {path}")
     setting = daemon.Setting(session.load, session.state_dir, session.env, session.home, session.now)
     return daemon.run_once(setting) if once else daemon.run_forever(setting)

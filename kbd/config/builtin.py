@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from pathlib import Path
 
 from kbd.config.paths import resolve_base, resolve_source
@@ -20,10 +21,11 @@ def default_config(folder: Path) -> Config:
     return Config(bases=(resolve_base(base, root),), sources=(resolve_source(source, root),), root=root)
 
 
-def write_templates(folder: Path) -> list[Path]:
+def write_templates(folder: Path, today: date) -> list[Path]:
     """Make what the built-in configuration reads, and return what was made.
 
-    Idempotent. Nothing that is there is changed, and no example is put beside knowledge that is there already.
+    Idempotent. Nothing that is there is changed, and no example is put beside knowledge that is there already. The
+    example entries are dated `today`: undated ones would count as infinitely old.
 
     Raises:
         FileUnwritable: a folder or the file cannot be made.
@@ -36,7 +38,8 @@ def write_templates(folder: Path) -> list[Path]:
         if knowledge in made:
             made[made.index(knowledge)] = folder / LESSONS
             with open(folder / LESSONS, "xb") as file:
-                file.write(Path(__file__).with_name("lessons.md").read_bytes())
+                template = Path(__file__).with_name("lessons.md").read_bytes()
+                file.write(template.replace(b"YYYY-MM-DD", today.isoformat().encode()))
     except OSError as error:
         raise FileUnwritable(f"cannot be made ({error.strerror})", where=str(error.filename or folder)) from error
     return made
