@@ -402,7 +402,7 @@ def test_template_does_not_come_back_after_its_owner_took_it_away(tmp_path):
 def test_template_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "data").write_text("in the way")
     with pytest.raises(FileUnwritable):
-        write_templates(tmp_path / "data")
+        write_templates(tmp_path / "data", date(2026, 6, 30))
 
 
 @pytest.fixture
