@@ -55,6 +55,7 @@ class Outline:
 
     Attributes:
         lines: all lines.
+        front: number of lines of front matter.
         headings: in order.
         items: top-level list items with a bullet, in order.
         newline: the line end most lines have.
@@ -65,6 +66,7 @@ class Outline:
     """
 
     lines: tuple[TextLine, ...]
+    front: int
     headings: tuple[Heading, ...]
     items: tuple[Item, ...]
     newline: bytes
@@ -81,9 +83,10 @@ class Outline:
 def read_outline(data: bytes) -> Outline:
     """Return the outline of any bytes, in linear time."""
     scanner = _Scanner(read_lines(data))
-    for at in range(scanner.hide_front_matter(), len(scanner.lines)):
+    front = scanner.hide_front_matter()
+    for at in range(front, len(scanner.lines)):
         scanner.step(at)
-    return scanner.outline(b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n")
+    return scanner.outline(front, b"\r\n" if 2 * data.count(b"\r\n") > data.count(b"\n") else b"\n")
 
 
 def ends_index(text: str) -> bool:
@@ -216,10 +219,13 @@ class _Scanner:
             self.ahead = _Ahead.of(self.lines)
         return self.ahead
 
-    def outline(self, newline: bytes) -> Outline:
+    def outline(self, front: int, newline: bytes) -> Outline:
         region = self.region if self.region and self.region.kind is not Kind.HIDDEN else None
         problems: tuple[Problem, ...] = ()
         if region and not region.nested:
+            if self.item:
+                # What is never closed is nobody's: as part of a block it would hide what a move puts after it.
+                self.item.last = min(self.item.last, region.at - 1)
             what = "fence" if region.kind is Kind.CODE else "comment"
             problems = (
                 Problem(
@@ -231,6 +237,7 @@ class _Scanner:
             )
         return Outline(
             lines=tuple(self.lines),
+            front=front,
             headings=tuple(self.headings),
             items=tuple(self.items),
             newline=newline,
@@ -243,7 +250,7 @@ class _Scanner:
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """For each line, the index of the next that ends a comment and of the next outside its paragraph; the last index end."""
+    """For each line: the next that ends a comment, and the next outside its paragraph; the last that ends an index."""
 
     comment_end: list[int]
     paragraph_end: list[int]

@@ -55,9 +55,9 @@ def edits_for(
 ) -> tuple[Edit, ...]:
     """Return the edits that make one entry of `data` say these values; none if it does.
 
-    Stacked comments become one, in the place of the first, with their other keys. An entry without a comment gets one as
-    the last line of its block. The marker stands after the bullet exactly if the entry is dormant; with `marker` "" it is
-    not touched.
+    Stacked comments become one, in the place of the first, with their other keys. An entry without a comment gets
+    one as the last line of its block. The marker stands after the bullet exactly if the entry is dormant; with
+    `marker` "" it is not touched.
     """
     return (*_marker_edits(data, entry, state, marker), *_comment_edits(data, entry, ref, last, state))
 
@@ -83,13 +83,13 @@ def insert(data: bytes, block: bytes, section: str, headings: Sequence[bytes] = 
     """Return `data` with a block put at the end of a section, before any heading below it.
 
     What is missing of the path of headings is made, at the end of what is there of it, else of the file: from
-    `headings`, else as `#`, `##`, …; a level is changed where the path would not come out otherwise. The bytes of `data`
-    all stay; headings, line ends and blank lines come in between.
+    `headings`, else as `#`, `##`, …; a level is changed where the path would not come out otherwise. The bytes of
+    `data` all stay; headings, line ends and blank lines come in between.
     """
     outline = read_outline(data)
     newline = outline.newline if b"\n" in data else _newline_of(block, b"\n")
     headings = headings or [b"#" * (depth + 1) + b" " + name for depth, name in enumerate(_names(section))]
-    place, missing = _place(outline, section, headings, read_outline(block))
+    place, missing = _place(outline, section, headings)
     at = outline.lines[place - 1].end if place else _first_byte(outline, data)
     before = newline if place and not data[:at].endswith(b"\n") else b""
     if missing or (place and not any(item.last == place - 1 for item in outline.items)):
@@ -98,7 +98,12 @@ def insert(data: bytes, block: bytes, section: str, headings: Sequence[bytes] = 
     after = b""
     if at < len(data):
         after += b"" if block.endswith(b"\n") else newline
-        after += newline if outline.lines[place].text.strip(" \t") else b""
+        later = next((line.text for line in outline.lines[place:] if line.text.strip(" \t")), "")
+        if later.startswith(("  ", "\t", " \t")):
+            # Markdown's separator of lists: without it the indented line would become part of the item.
+            after += newline + b"<!-- -->" + newline
+        elif outline.lines[place].text.strip(" \t"):
+            after += newline
     return data[:at] + before + block + after + data[at:]
 
 
@@ -149,9 +154,11 @@ def _removed(data: bytes, comments: Sequence[Span]) -> list[Span]:
 def _new_comment(data: bytes, entry: Entry, comment: bytes) -> Edit:
     block = data[entry.block.start : entry.block.end]
     newline = _newline_of(block, b"\r\n" if data[: entry.block.start].endswith(b"\r\n") else b"\n")
-    # Before a fence or comment that the block leaves open: inside, it would be no comment.
-    outline = read_outline(block)
-    at = entry.block.start + (len(block) if outline.open_line is None else outline.lines[outline.open_line].start)
+    length = len(block)
+    # Before a fence or comment that is still open there: inside, it would be no comment.
+    while (outline := read_outline(block[:length])).open_line is not None:
+        length = outline.lines[outline.open_line].start
+    at = entry.block.start + length
     line = _INDENT + comment
     return Edit(Span(at, at), line + newline if data[:at].endswith(b"\n") else newline + line)
 
@@ -171,15 +178,11 @@ def _first_byte(outline: Outline, data: bytes) -> int:
     return outline.lines[0].start if outline.lines else len(data)
 
 
-def _place(outline: Outline, section: str, headings: Sequence[bytes], block: Outline) -> tuple[int, list[bytes]]:
+def _place(outline: Outline, section: str, headings: Sequence[bytes]) -> tuple[int, list[bytes]]:
     """Return the number of lines to stand before the block, and the headings to make there."""
-    front = next((at for at, line in enumerate(outline.lines) if line.kind is not Kind.HIDDEN), len(outline.lines))
     count = len(outline.lines)
-    if block.open_line is not None and not block.open_nested:
-        # It would hide what follows it.
-        return _filled(outline, front, count), _rooted(outline, headings)
     if not section:
-        return _filled(outline, front, outline.headings[0].at if outline.headings else count), []
+        return _filled(outline, outline.front, outline.headings[0].at if outline.headings else count), []
     paths = [heading.section for heading in read_outline(b"\n".join(headings)).headings]
     for known in range(len(paths), 0, -1):
         found = [at for at, heading in enumerate(outline.headings) if heading.section == paths[known - 1]]
@@ -188,7 +191,7 @@ def _place(outline: Outline, section: str, headings: Sequence[bytes], block: Out
             whole = known < len(paths)
             end = next((one.at for one in later if not whole or one.level <= parent.level), count)
             return _filled(outline, parent.at + 1, end), _levelled(headings[known:], parent.level, _DEEPEST)
-    return _filled(outline, front, count), _rooted(outline, headings)
+    return _filled(outline, outline.front, count), _rooted(outline, headings)
 
 
 def _filled(outline: Outline, start: int, end: int) -> int:
