@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kbd.service_units import UNIT_NAME, Service, render_systemd
-from tests.user_manager import Manager, user_manager, why_not
+from tests.user_manager import Manager, user_manager
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "")
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd runs on Linux only")
 
 # What the daemon does with the system, each said in one line; then it reports itself alive until told to stall.
 STAND_IN = """\

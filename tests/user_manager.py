@@ -1,7 +1,8 @@
 """A real `systemd --user` for tests, on a system that may not have been booted with systemd.
 
 As root, in a mount namespace of its own: systemd only asks that /run/systemd/system exists, and wants a cgroup it
-owns. The control socket lies in a folder of the test, so that `systemctl --user` reaches it from outside.
+owns. Any other user needs a booted systemd, whose manager of that user lends a cgroup. The control socket lies in a
+folder of the test, so that `systemctl --user` reaches it from outside.
 """
 
 import os
@@ -35,15 +36,22 @@ wait $! || wait $! || true
 """
 
 
+# A scope with `Delegate=` is a cgroup in which another manager may make its own.
+_LENT = ("systemd-run", "--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--", "env")
+
+
 def why_not() -> str | None:
     """Say what is missing for a manager here; None if nothing."""
-    if os.geteuid() != 0:
-        return "a systemd of its own needs root"
-    missing = [tool for tool in ("systemctl", "unshare") if shutil.which(tool) is None]
+    needed = ("systemctl", "unshare") if os.geteuid() == 0 else ("systemctl", "systemd-run")
+    missing = [tool for tool in needed if shutil.which(tool) is None]
     if missing:
-        return f"{' and '.join(missing)} not installed; .ci/run installs them"
-    probe = subprocess.run(["unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt"], capture_output=True)
-    return None if probe.returncode == 0 else f"no mount namespace here: {probe.stderr.decode().strip()}"
+        return f"{' and '.join(missing)} not installed; .ci/run installs systemd"
+    if os.geteuid() == 0:
+        probe = ["unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt"]
+    else:
+        probe = [*_LENT, "true"]
+    done = subprocess.run(probe, capture_output=True, text=True)
+    return None if done.returncode == 0 else f"no systemd of its own for the test: {done.stderr.strip()}"
 
 
 class Manager:
@@ -83,11 +91,16 @@ class Manager:
 @contextmanager
 def user_manager(folder: Path) -> Iterator[Manager]:
     """Run a manager with everything it has in `folder` (a short path: its socket must fit in 108 characters)."""
+    reason = why_not()
+    assert reason is None, reason  # not skipped: that the service works is shown on every Linux, or not at all
     manager = Manager(folder)
+    if os.geteuid() == 0:
+        command, env = ["unshare", "--mount", "bash", "-c", _BOOT], manager.env
+    else:
+        own = (f"{name}={value}" for name, value in manager.env.items())
+        command, env = [*_LENT, "-u", "DBUS_SESSION_BUS_ADDRESS", *own, "/lib/systemd/systemd", "--user"], dict(os.environ)
     with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
-            ["unshare", "--mount", "bash", "-c", _BOOT], env=manager.env, stdout=log, stderr=log, cwd="/"
-        )
+        process = subprocess.Popen(command, env=env, stdout=log, stderr=log, cwd="/")
     try:
         until = time.monotonic() + 10
         while not manager.socket.exists():
