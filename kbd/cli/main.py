@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -96,6 +97,9 @@ def main(ctx: click.Context, config: str | None, state_dir: str | None, now: str
     """Give each lesson of an AI agent a life: counted when cited, faded when not."""
     from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - `kbd --version` and completion need none of it
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a title that the locale cannot write is no failure
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
     ctx.obj = Session(config, state_dir, parse_now(now) if now else None, os.environ)

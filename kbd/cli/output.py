@@ -25,7 +25,8 @@ def emit_json(answer: dict[str, object]) -> None:
     What a terminal would obey and JSON lets through (C1 controls, bidi overrides) is escaped, not taken out: a
     program reads the exact text.
     """
-    text = json.dumps({"version": 1} | answer, ensure_ascii=False)
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps({"version": 1} | answer, ensure_ascii=ascii_only)
     click.echo(_UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
@@ -98,10 +99,11 @@ def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 entry`, `2 entries`, `3 files`."""
+    """Return `1 entry`, `2 entries`, `3 days`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
+    return f"{number:,} {plural}"
 
 
 def ago(seconds: float) -> str:

@@ -122,7 +122,7 @@ def find(listed: Sequence[Listed], query: str, former: Callable[[str], Iterable[
     Raises:
         UsageError: nothing is meant, or several; these are named.
     """
-    query = query.strip()
+    query = query.strip().encode("utf-8", "replace").decode()  # bytes of an argument that are no UTF-8
     for found in _readings(listed, query, former):
         live = [one for one in found if one.entry.state is not State.ARCHIVED]
         meant = live if len(live) == 1 else found
@@ -142,7 +142,7 @@ def _readings(listed: Sequence[Listed], query: str, former: Callable[[str], Iter
     yield _at_place(listed, query)
     numbers = {number for text in {name, name.lower(), norm} for number in former(text)}
     yield [one for one in listed if one.entry.id in numbers]
-    if norm:
+    if norm and name:
         yield [one for one in listed if (one.entry.ident or "").lower() == name.lower()]
         yield [one for one in listed if one.entry.norm.startswith(norm) or one.entry.handle.startswith(name.lower())]
         yield [one for one in listed if norm in one.entry.norm]
@@ -188,9 +188,10 @@ def origin(row: EntryRow, counted: int) -> str:
         terms.append((row.adjust, "set by hand"))
     if counted or not terms:
         terms.append((counted, "reference" if counted == 1 else "references"))
-    text = "".join(f" {'-' if number < 0 else '+'} {abs(number)} {what}" for number, what in terms)
+    first, *others = terms
+    text = f"{first[0]} {first[1]}" + "".join(f" {'-' if n < 0 else '+'} {abs(n)} {what}" for n, what in others)
     floor = " (never below 0)" if sum(number for number, _ in terms) < 0 else ""
-    return f"ref {row.ref} = {text.removeprefix(' + ').strip()}{floor}"
+    return f"ref {row.ref} = {text}{floor}"
 
 
 def pending(row: EntryRow, *, markers: bool) -> str:

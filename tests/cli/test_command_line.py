@@ -1,0 +1,200 @@
+"""The command line itself: global options, exit codes, pipes, terminals."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from click.testing import CliRunner
+
+from kbd import __version__
+from kbd.cli import main as command_line
+from kbd.cli.main import COMMANDS, main
+from kbd.cli.session import Session, parse_now
+from kbd.errors import KbdError, LockTimeout, UsageError
+from tests.cli.test_listing_command import LOCK
+
+KBD = [sys.executable, "-m", "kbd"]
+
+
+def call(world, *args, stdout=subprocess.PIPE, **env):
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    return subprocess.Popen([*KBD, *world.options(), *args], stdout=stdout, stderr=subprocess.PIPE,
+                            env=clean | {"HOME": str(world.root / "home"), "TERM": "xterm"} | env)
+
+
+def on_terminal(world, *args, **env):
+    """Return what the command writes to a terminal."""
+    leader, follower = pty.openpty()
+    process = call(world, *args, stdout=follower, **env)
+    os.close(follower)
+    text = b""
+    try:
+        while chunk := os.read(leader, 1 << 16):
+            text += chunk
+    except OSError:  # EIO: the other end is closed
+        pass
+    os.close(leader)
+    process.communicate()
+    return text.decode()
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("2026-06-11", datetime(2026, 6, 11, 12, tzinfo=UTC)),
+    ("2026-06-11T09:30", datetime(2026, 6, 11, 9, 30, tzinfo=UTC)),
+    ("2026-06-11T09:30:00Z", datetime(2026, 6, 11, 9, 30, tzinfo=UTC)),
+    ("2026-06-11 09:30:00+02:00", datetime(2026, 6, 11, 7, 30, tzinfo=UTC)),
+])
+def test_now_is_a_date_or_a_time(text, expected):
+    assert parse_now(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "today", "2026-13-01", "2026-06-31", "11.06.2026", "0001-01-01T00:00+14:00", "٢"])
+def test_now_refuses_anything_else(text):
+    with pytest.raises(UsageError):
+        parse_now(text)
+
+
+def test_a_session_keeps_the_given_time_and_knows_the_real_one(tmp_path):
+    given = datetime(2020, 1, 1, tzinfo=UTC)
+    session = Session(None, str(tmp_path), given, {"HOME": "/h"})
+    assert (session.now(), session.given_now, session.home) == (given, True, "/h")
+    assert session.real_now() > given
+
+
+def test_every_command_is_there_and_has_help():
+    for name in COMMANDS:
+        result = CliRunner().invoke(main, [name, "--help"])
+        assert result.exit_code == 0, result.output
+    listing = CliRunner().invoke(main, ["--help"]).stdout
+    assert all(f"\n  {name}" in listing for name in COMMANDS)
+
+
+def test_version():
+    assert CliRunner().invoke(main, ["--version"]).stdout == f"kbd, version {__version__}\n"
+
+
+@pytest.mark.parametrize("args", [["nosuch"], ["list", "--nosuch"], ["show"], ["--now", "x", "list"], ["--nosuch"]])
+def test_wrong_usage_is_exit_2(world, args):
+    assert CliRunner().invoke(main, args).exit_code == 2
+
+
+def test_a_wrong_configuration_is_exit_2_with_all_faults(world):
+    (world.root / "config.yaml").write_text("bases: [{nam: x}]\ndecay: {dormant_day: 3}\n")
+    result = world.run("list")
+    assert result.exit_code == 2
+    assert "dormant_day" in result.stderr and "nam" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_missing_configuration_is_exit_2(world):
+    (world.root / "config.yaml").unlink()
+    assert world.run("status").exit_code == 2
+
+
+@pytest.mark.parametrize("raised, code", [
+    (LockTimeout("held"), 4), (KbdError("x"), 1), (KeyboardInterrupt(), 130), (RuntimeError("a fault"), 1),
+    (BrokenPipeError(), 0),
+])
+def test_what_is_raised_becomes_an_exit_code(raised, code, capfd):
+    def call():
+        raise raised
+
+    saved = os.dup(1)
+    try:
+        assert command_line._exit_code(call) == code
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+
+
+def test_a_fault_of_kbd_is_one_line_and_a_traceback_on_demand(capsys, monkeypatch):
+    def call():
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.delenv("KBD_DEBUG", raising=False)
+    command_line._exit_code(call)
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setenv("KBD_DEBUG", "1")
+    command_line._exit_code(call)
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_module_is_the_command(world):
+    world.ledger().entry(LOCK)
+    process = call(world, "list", "--json")
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(out)["entries"][0]["title"] == LOCK
+
+
+def test_status_of_a_real_process_is_exit_3_without_a_daemon(world):
+    process = call(world, "status", "--json")
+    out, _ = process.communicate()
+    assert (process.returncode, json.loads(out)["health"]) == (3, "down")
+
+
+def test_a_reader_that_leaves_is_no_error(world):
+    books = world.ledger()
+    for number in range(300):
+        books.entry(f"Title number {number} " + "x" * 400)
+    process = call(world, "list")
+    with process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_other_encodings_do_not_break_the_answer(world):
+    world.ledger().entry("数据库连接必须关闭")
+    for command in (["list"], ["list", "--json"], ["show", "数据库"]):
+        process = call(world, *command, PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+        _, err = process.communicate()
+        assert (process.returncode, err) == (0, b"")
+
+
+def test_colour_is_for_terminals(world):
+    world.ledger().entry(LOCK)
+    assert "\x1b[32m" in on_terminal(world, "list")
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_no_colour_where_none_is_wanted(world, env):
+    world.ledger().entry(LOCK)
+    for command in ("list", "status"):
+        assert "\x1b" not in on_terminal(world, command, **env)
+
+
+def test_a_terminal_gets_lines_that_fit(world):
+    world.ledger().entry("A title that is " + "very " * 40 + "long")
+    lines = on_terminal(world, "list", COLUMNS="80", NO_COLOR="1").splitlines()
+    assert [len(line) for line in lines][1] == 80
+    assert lines[1].endswith("…")
+
+
+def test_an_interrupt_is_exit_130(world):
+    fifo = world.root / "kb" / "wait.yaml"
+    os.mkfifo(fifo)
+    code = (
+        "import os, signal, kbd.cli.seeing as s\n"
+        "s.known_bases = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from kbd.cli.main import main; main()"
+    )
+    result = subprocess.run([sys.executable, "-c", code, *world.options(), "list"], capture_output=True)
+    assert result.returncode == 130
+    assert b"Traceback" not in result.stderr
+    assert signal.getsignal(signal.SIGINT) is not None
+
+
+def test_completion_knows_commands_and_states(world):
+    def complete(words, at):
+        env = os.environ | {"_KBD_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return subprocess.run(KBD, env=env, capture_output=True, text=True).stdout
+
+    assert "plain,status" in complete("kbd sta", 1)
+    assert "plain,dormant" in complete("kbd list --state d", 3)
