@@ -169,10 +169,10 @@ class _Reading:
         in_place = edits_in_place(verb, args)
         lookup = is_lookup(verb, args) and not in_place and not (verb in FILTERS and self._redirected(segment))
         if not lookup and verb:
-            self._write_args(verb, args, in_place)
+            self._write_args(verb, args, in_place, directory)
         if verb not in SEARCHERS:
             for body in segment.bodies:
-                self._write_body(body)
+                self._write_body(body, directory)
         if verb in INTERPRETERS:
             for text in (*args, *segment.bodies):
                 self._name(paths_in_code(text), directory)
@@ -181,16 +181,19 @@ class _Reading:
     def _redirected(self, segment: Segment) -> bool:
         return any(operator != "<" and not target.startswith("/dev/") for operator, target in segment.redirects)
 
-    def _write_args(self, verb: str, args: Sequence[str], in_place: bool) -> None:
+    def _write_args(self, verb: str, args: Sequence[str], in_place: bool, directory: str) -> None:
         kept = [verb]
         for arg in args:
+            if is_patch(arg):
+                self._write_body(arg, directory)
+                continue
             halves = _SUBSTITUTION.fullmatch(arg) if in_place else None
             if halves is not None:
                 self.copied.append(halves[2])
             kept.append(arg if halves is None else halves[3])
         self.written.append(" ".join(kept))
 
-    def _write_body(self, body: str) -> None:
+    def _write_body(self, body: str, directory: str) -> None:
         if not is_patch(body):
             self.written.append(body)
             return
@@ -198,7 +201,7 @@ class _Reading:
         self.written.append(patch.written)
         self.copied.append(patch.copied)
         for path in patch.files:
-            self._touch(path, TouchMode.WRITE, "")
+            self._touch(path, TouchMode.WRITE, directory)
 
     def _touch_args(self, verb: str, args: Sequence[str], in_place: bool, directory: str) -> None:
         if verb in FILTERS or verb in SEARCHERS:

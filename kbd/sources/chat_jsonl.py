@@ -144,8 +144,9 @@ class ChatDecoder:
     def _add(self, piece: str, line: Json, offset: int, at: datetime | None) -> tuple[Message, ...]:
         if self._stream is None:
             self._stream = _Stream(offset, to_micros(at), self._session(line))
-        self._stream.pieces.append(piece)
-        self._stream.size += len(piece)
+        if piece:
+            self._stream.pieces.append(piece)
+            self._stream.size += len(piece)
         return self._close() if self._stream.size >= MAX_STREAM_CHARS else ()
 
     def _close(self) -> tuple[Message, ...]:
