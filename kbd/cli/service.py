@@ -11,8 +11,9 @@ from difflib import unified_diff
 import click
 
 from kbd.cli.output import counted, emit, emit_json, safe, say
-from kbd.cli.service_file import Installed, look, manager_env, place_of, state_of
+from kbd.cli.service_file import LOG_NAME, Installed, look, manager_env, place_of, state_of
 from kbd.cli.session import Session
+from kbd.config import data_dir, write_templates
 from kbd.errors import AlreadyRunning, KbdError, NotRunning, UsageError
 from kbd.service_commands import (
     Place,
@@ -58,6 +59,7 @@ def install(session: Session, system: bool, user: str | None, dry_run: bool) -> 
         return 0
     _require_manager(found)
     _require_no_other_daemon(session, found)
+    _make_folders(session)
     data = _buildable(session, found)
     _show(found, data)
     written = write_unit(place.path, data)
@@ -90,10 +92,18 @@ def _require_manager(found: Installed) -> None:
 
 
 def _require_no_other_daemon(session: Session, found: Installed) -> None:
-    pid = running_pid(session.state_dir)
+    pid = running_pid(session.state_path)
     if pid is not None and found.state.pid != pid:
         what = f"a daemon that is no service runs here (pid {pid or 'unknown'})"
-        raise AlreadyRunning(what, where=str(session.state_dir), hint="stop it first")
+        raise AlreadyRunning(what, where=str(session.state_path), hint="stop it first")
+
+
+def _make_folders(session: Session) -> None:
+    """Make what the walls of the unit would keep the daemon from making: its state, and what the defaults read."""
+    say(f"state in {session.state_dir}")
+    if session.config_path is None:
+        for path in write_templates(data_dir()):
+            say(f"made {path}")
 
 
 def _buildable(session: Session, found: Installed) -> bytes:
@@ -239,5 +249,5 @@ def _active_words(state: ServiceState) -> str:
 def logs(session: Session, system: bool, lines: int, follow: bool) -> int:
     """Show what the daemon says."""
     place = place_of(session, system=system, user=None)
-    command = log_command(place, lines, follow=follow, log=str(session.state_dir / "kbd.log"))
+    command = log_command(place, lines, follow=follow, log=str(session.state_path / LOG_NAME))
     return follow_command(command, manager_env(session))

@@ -95,7 +95,7 @@ def service_of(session: Session, config: Config) -> Service:
     The environment is that of the agents: variables that say where they keep transcripts, if they are set here.
     """
     env = _Asked(session.env)
-    state = str(session.state_dir)
+    state = str(session.state_path)
     roots = list(_roots(config, env, session.home))
     # `-P`: the folder that the service starts in must not be able to offer another module of the name.
     command = [os.path.abspath(sys.executable), "-P", "-m", "kbd"]
@@ -125,7 +125,7 @@ def wanted_files(session: Session, config: Config, place: Place) -> tuple[bytes,
     """Return the contents a service file may have, the one with all walls first."""
     service = service_of(session, config)
     if place.kind == "launchd":
-        return (render_launchd(service, str(session.state_dir / LOG_NAME)),)
+        return (render_launchd(service, str(session.state_path / LOG_NAME)),)
     both = (render_systemd(service, user=place.user, namespaces=walled) for walled in (True, False))
     return tuple(text.encode("utf-8", "surrogateescape") for text in both)
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from functools import cached_property
 from pathlib import Path
 
-from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir
+from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir, state_path
 from kbd.errors import LedgerDamaged, UsageError
 from kbd.store.ledger import Ledger, open_reading
 
@@ -49,6 +49,11 @@ class Session:
     def load(self) -> Config:
         """Read the configuration anew; raises UsageError with all its faults."""
         return load_config(self.config_path) if self.config_path else default_config(data_dir())
+
+    @property
+    def state_path(self) -> Path:
+        """Where the state directory is, or would be; nothing is made."""
+        return state_path(self._state_option, self.env)
 
     @cached_property
     def state_dir(self) -> Path:

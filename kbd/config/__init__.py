@@ -11,7 +11,7 @@
 
 from kbd.config.builtin import default_config, write_templates
 from kbd.config.loading import load_config, parse_config
-from kbd.config.locate import data_dir, find_config, state_dir
+from kbd.config.locate import data_dir, find_config, state_dir, state_path, usual_config
 from kbd.config.sections import (
     BaseConfig,
     Config,
@@ -40,5 +40,7 @@ __all__ = [
     "load_config",
     "parse_config",
     "state_dir",
+    "state_path",
+    "usual_config",
     "write_templates",
 ]

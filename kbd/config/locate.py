@@ -25,13 +25,24 @@ def find_config(explicit: str | None, env: Mapping[str, str]) -> Path | None:
     named = explicit or env.get("KBD_CONFIG")
     if named:
         return Path(named).expanduser()
-    path = platformdirs.user_config_path("kbd", appauthor=False) / "config.yaml"
+    path = usual_config()
     return path if os.path.lexists(path) else None
+
+
+def usual_config() -> Path:
+    """Return where the user's configuration is, or would be."""
+    return platformdirs.user_config_path("kbd", appauthor=False) / "config.yaml"
 
 
 def data_dir() -> Path:
     """Return the folder of the built-in base and logs; it may not exist yet."""
     return platformdirs.user_data_path("kbd", appauthor=False)
+
+
+def state_path(explicit: str | None, env: Mapping[str, str]) -> Path:
+    """Return where the state directory is, or would be; nothing is made or looked at."""
+    named = explicit or env.get("KBD_STATE_DIR")
+    return Path(named).expanduser().absolute() if named else platformdirs.user_state_path("kbd", appauthor=False)
 
 
 def state_dir(explicit: str | None, env: Mapping[str, str]) -> Path:
@@ -43,8 +54,7 @@ def state_dir(explicit: str | None, env: Mapping[str, str]) -> Path:
     Raises:
         UsageError: it cannot be made, is no folder, or others may write into it.
     """
-    named = explicit or env.get("KBD_STATE_DIR")
-    path = Path(named).expanduser().absolute() if named else platformdirs.user_state_path("kbd", appauthor=False)
+    path = state_path(explicit, env)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.stat(path).st_mode & _OTHERS and not os.listdir(path):
