@@ -102,7 +102,7 @@ def _make_folders(session: Session) -> None:
     """Make what the walls of the unit would keep the daemon from making: its state, and what the defaults read."""
     say(f"state in {session.state_dir}")
     if session.config_path is None:
-        for path in write_templates(data_dir()):
+        for path in write_templates(data_dir(), session.today):
             say(f"made {path}")
 
 
