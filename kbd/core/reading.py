@@ -15,6 +15,8 @@ from kbd.core.wording import wording_digest
 
 _ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
 _SAME_CHARS = 120
+_ADDS = re.compile(r"^(?:-m kbd )?(?:-\S+ (?:[^-\s]\S* )?)*add\b", re.MULTILINE)
+_ADD_TOOL = re.compile(r"(?:^|[^A-Za-z])add$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ class Reader:
         wrote: list[Wrote] = []
         for block in message.blocks:
             call = block.call
-            if call is not None and (call.own or is_knowledge(call)):
+            if call is not None and call.own:
+                wrote.extend(self._added(call))
+            if call is not None and is_knowledge(call):
                 wrote.extend(() if call.own else self._written(call))
                 continue
             if block.text and self._counts(block.author):
@@ -123,6 +127,14 @@ class Reader:
         if message.lines and reading.mentions:
             reading = judge_lines(text, reading, message.lines, self.live, self.policy)
         return reading if reading.mentions else None
+
+    def _added(self, call: ToolCall) -> list[Wrote]:
+        """Return the entries that a call of `kbd add`, or of the tool of that name, made."""
+        if not (_ADDS.search(call.copied) or _ADD_TOOL.search(call.name)):
+            return []
+        found = (self.matcher.patterns[match.pattern] for match in self.matcher.find(call.copied))
+        titles = [pattern for pattern in found if pattern.kind is PatternKind.TITLE]
+        return [Wrote(self.lexicon[ref].entry, None) for pattern in titles for ref in pattern.refs]
 
     def _written(self, call: ToolCall) -> list[Wrote]:
         """Return the entries whose head stands in the new text of a call to a knowledge file."""

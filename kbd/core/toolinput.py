@@ -15,7 +15,7 @@ from itertools import islice
 
 from kbd.core.model import ToolCall, Touch, TouchMode
 from kbd.core.patch import is_patch, split_patch
-from kbd.core.shell import analyse, is_path, join_path
+from kbd.core.shell import analyse, is_path, join_path, paths_in_code
 
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
@@ -178,8 +178,8 @@ class _Reading:
     def _text(self, key: str, text: str) -> None:
         if key in _QUERY_KEYS:
             return
-        if is_path(text):
-            self.named.setdefault(text)
+        if key not in _CONTENT_KEYS and key not in _NEW_KEYS:  # a prompt may send another agent to a file
+            self.named.update(dict.fromkeys(path.rstrip(".") for path in paths_in_code(text)))
         if key in _OLD_KEYS or key == "search" and self.halves:
             self.copied.append(text)
         elif is_patch(text) and not self.whole_file:
