@@ -7,7 +7,7 @@ from kbd.sources.contract import FileKind
 from kbd.sources.text import text_session
 from kbd.store import tail
 from kbd.store.ledger import Ledger, transcripts
-from kbd.store.ledger.transcripts import FileRow
+from kbd.store.ledger.transcripts import FileRow, Origin, first_bytes
 from kbd.store.logcopies import common_lines, first_line
 from kbd.store.position import Position
 from kbd.store.scan import Found
@@ -33,15 +33,15 @@ def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKin
         return row
     with ledger.transaction() as db:
         if row is None:
-            row = transcripts.add_file(
-                db, source, found.path, found.relpath, found.dev, found.ino, birth_time_ns(found.path), None
-            )
+            born = birth_time_ns(found.path)
+            session = f"{source_name}:{text_session(found.relpath)}" if is_text else ""
+            row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, None, session)
         elif not _is_in_place(row, found):
             transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
         if line is not None:
             transcripts.set_first_line(db, row.id, line)
             if row.offset == 0:
-                _find_original(ledger, source, source_name, row, line)
+                _find_original(ledger, source, row, line)
         return transcripts.file_row(db, row.id)
 
 
@@ -59,40 +59,37 @@ def _known(ledger: Ledger, source: int, found: Found[FileKind]) -> FileRow | Non
     return None
 
 
-def _find_original(ledger: Ledger, source: int, name: str, row: FileRow, line: str) -> None:
+def _find_original(ledger: Ledger, source: int, row: FileRow, line: str) -> None:
     """Recognise a log that begins as another one: a rotated or copied one counts once."""
-    mine = text_session(row.relpath)
-    best: tuple[int, str, FileRow] | None = None
-    for other in transcripts.with_first_line(ledger.db, source, line):
-        if other.id == row.id:
-            continue
-        found = _copied(row, other, same_log=text_session(other.relpath) == mine, is_rotated=row.relpath != mine)
-        if found[0] and (best is None or found[0] > best[0]):
-            best = (*found, other)
-    if best is not None:
-        length, stream, other = best
-        session = other.shared_session or f"{name}:{text_session(other.relpath)}"
-        transcripts.share_beginning(ledger.db, row.id, stream, session, length)
+    others = [o for o in transcripts.with_first_line(ledger.db, source, line) if o.id != row.id]
+    copied = max((_copied(row, other) for other in others), key=_length, default=())
+    if copied:
+        transcripts.set_origins(ledger.db, row.id, copied)
 
 
-def _copied(row: FileRow, other: FileRow, *, same_log: bool, is_rotated: bool) -> tuple[int, str]:
-    """Return how many first bytes of a log are a copy of another's, and that one's stream.
+def _length(origins: tuple[Origin, ...]) -> int:
+    return origins[-1].end if origins else 0
+
+
+def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
+    """Return whose the first bytes of a log are that are a copy of another's; empty if none are.
 
     The other file must still hold them; or, when a log was copied aside and truncated (logrotate's copytruncate), the
     copy must be that of what was read of it before.
     """
-    stream = other.shared_stream or other.stream
-    if same_log and is_rotated:
-        for known, known_stream in ((other.position, stream), (other.old_position, other.old_stream)):
-            if known is not None and known_stream and _holds(row.path, known):
-                return known.offset, known_stream
+    same_log = row.session == other.session
+    if same_log and row.relpath != text_session(row.relpath):
+        if other.position is not None and _holds(row.path, other.position):
+            return other.origins_up_to(other.position.offset)
+        if other.old_position is not None and _holds(row.path, other.old_position):
+            return first_bytes(other.old_origins, other.old_position.offset)
     if other.gone:
-        return 0, stream
+        return ()
     try:
         length, lines = common_lines(row.path, other.path)
     except (FileNotFoundError, FileUnreadable):
-        return 0, stream
-    return (length, stream) if length and (same_log or lines >= COPIED_LINES) else (0, stream)
+        return ()
+    return other.origins_up_to(length) if length and (same_log or lines >= COPIED_LINES) else ()
 
 
 def _holds(path: str, position: Position) -> bool:

@@ -25,6 +25,7 @@ from kbd.store.ledger import Ledger, facts, transcripts
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
+from kbd.store.ledger.kinship import Kin, canonical_key
 from kbd.store.ledger.growth import grow_relations
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
@@ -222,7 +223,8 @@ class _Batch:
         if message.lines:
             self._store_by_day(message, said)
         else:
-            self._store(message, said, self._key(message, at), at, observed=message.at is None)
+            key, content = self._identity(message)
+            self._store(message, said, key, self._holder(message, at, observed=message.at is None, content=content))
 
     def _say(self, message: Message, scope: set[int]) -> Said:
         """Return what a message says, lines cited by number included."""
@@ -242,16 +244,27 @@ class _Batch:
         inside = {b.id for b in limited if any(_lies_in(r, p) for r in roots for p in b.projects)}
         return open_bases | inside
 
-    def _key(self, message: Message, at: datetime) -> bytes:
+    def _identity(self, message: Message) -> tuple[bytes, bytes | None]:
+        """Return the content identity of a message: its id, else session, time and words, and the digest of those."""
         agent = self.source.format.agent
         if message.native_id:
-            return facts.key_of(agent, "m", message.native_id)
+            return facts.key_of(agent, "m", message.native_id), None
         if len(message.blocks) == 1 and message.blocks[0].native_id:
-            return facts.key_of(agent, "b", message.blocks[0].native_id)
-        text = "\n".join(b.text for b in message.blocks)
-        return facts.key_of(agent, "f", message.session, at.isoformat(), normalise(text))
+            return facts.key_of(agent, "b", message.blocks[0].native_id), None
+        text = normalise("\n".join(b.text for b in message.blocks))
+        when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
+        kin = Kin(facts.key_of(agent, "w", text), message.session, message.copied_from, self.row.id)
+        return canonical_key(self.db, facts.key_of(agent, "f", message.session, when, text), kin), kin.content
 
-    def _holder(self, message: Message, at: datetime, *, observed: bool, session: str | None = None) -> Holder:
+    def _holder(
+        self,
+        message: Message,
+        at: datetime,
+        *,
+        observed: bool,
+        session: str | None = None,
+        content: bytes | None = None,
+    ) -> Holder:
         return Holder(
             session or message.session,
             at,
@@ -262,13 +275,13 @@ class _Batch:
             message.cwd,
             message.record_id,
             message.offset,
+            content,
         )
 
     def _store_by_day(self, message: Message, said: Said) -> None:
         """Store a paragraph of a log: each day that its lines have is a message of its own."""
         starts = [line.start for line in message.lines]
-        shared = message.offset < self.row.shared_len
-        session = (self.row.shared_session if shared else None) or self._log_session(message)
+        origin = self.row.origin_at(message.offset)
         for citing in said.citing:
             by_day: dict[date, list[tuple[Mention, int]]] = {}
             for mention in citing.reading.mentions:
@@ -280,24 +293,15 @@ class _Batch:
                     at = covered_time(self.db, at, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
                 part = replace(citing, reading=replace(citing.reading, mentions=mentions))
-                key = self._paragraph_key(message, session, day if not observed else at.date(), shared)
-                self._store(message, Said((part,), ()), key, at, observed=observed, session=session)
+                where = origin.session if message.record_id.startswith("t:") else origin.stream
+                of_day = day if not observed else at.date()
+                key = facts.key_of("text", where, message.record_id, of_day.isoformat())
+                holder = self._holder(message, at, observed=observed, session=origin.session)
+                self._store(message, Said((part,), ()), key, holder)
 
-    def _log_session(self, message: Message) -> str:
-        return f"{self.source.name}:{message.session}"
-
-    def _paragraph_key(self, message: Message, session: str, day: date, shared: bool) -> bytes:
-        if message.record_id.startswith("t:"):
-            return facts.key_of("text", session, message.record_id, day.isoformat())
-        stream = self.row.shared_stream if shared and self.row.shared_stream else self.row.stream
-        return facts.key_of("text", stream, message.record_id, day.isoformat())
-
-    def _store(
-        self, message: Message, said: Said, key: bytes, at: datetime, *, observed: bool, session: str | None = None
-    ) -> None:
+    def _store(self, message: Message, said: Said, key: bytes, holder: Holder) -> None:
         texts = [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT]
         files = self._files(message, texts) if said.citing else ()
-        holder = self._holder(message, at, observed=observed, session=session)
         self.dirty |= self.crediting.store(key, holder, said, files, is_paragraph=bool(message.lines))
 
     def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:

@@ -77,13 +77,13 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   path TEXT NOT NULL, relpath TEXT NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
   birth_ns INTEGER, gone INTEGER NOT NULL DEFAULT 0,
   position TEXT, state BLOB, stream TEXT NOT NULL,
-  shared_stream TEXT, shared_session TEXT, shared_len INTEGER NOT NULL DEFAULT 0,
+  session TEXT NOT NULL DEFAULT '', origins TEXT NOT NULL DEFAULT '[]',   -- text logs: whose lines these are
   size INTEGER NOT NULL DEFAULT 0, offset INTEGER NOT NULL DEFAULT 0, high INTEGER NOT NULL DEFAULT 0,
   settled INTEGER NOT NULL DEFAULT 0, reread INTEGER NOT NULL DEFAULT 0,
   mtime_ns INTEGER NOT NULL DEFAULT 0,
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
-  first_line TEXT, old_stream TEXT, old_position TEXT,   -- text logs: what a rotated copy is recognised by
+  first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,   -- text logs: what a rotated copy is recognised by
   last_record_at TEXT, fault TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX files_ino ON files(source, dev, ino);
@@ -100,8 +100,13 @@ CREATE TABLE seen_sessions (
 
 CREATE TABLE messages (                 -- messages that name or write an entry, credited to their earliest holder
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, source INTEGER NOT NULL,
-  session TEXT NOT NULL, at TEXT NOT NULL, day TEXT NOT NULL, cwd TEXT
+  session TEXT NOT NULL, at TEXT NOT NULL, day TEXT NOT NULL, cwd TEXT,
+  content BLOB                          -- digest of the words of a message without id, to know its copies by
 );
+CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
+CREATE TABLE aliases (key BLOB PRIMARY KEY, canonical BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE lineage (session TEXT NOT NULL, ancestor TEXT NOT NULL, PRIMARY KEY (session, ancestor)) WITHOUT ROWID;
+CREATE INDEX lineage_ancestor ON lineage(ancestor);
 CREATE INDEX messages_day ON messages(session, day);
 
 CREATE TABLE holders (                  -- every place a message was found

@@ -13,17 +13,24 @@ import msgspec
 from kbd.store.position import Position
 
 
+class Origin(msgspec.Struct, frozen=True, array_like=True):
+    """The log that the bytes up to `end` were first written to: identity of its content, and its session."""
+
+    end: int
+    stream: str
+    session: str
+
+
 @dataclass(frozen=True, slots=True)
 class FileRow:
     """A transcript file as the ledger knows it.
 
     Attributes:
         stream: identity of its content, part of the key of records that carry no time.
-        shared_stream, shared_session, shared_len: the first `shared_len` bytes are a copy of another log's
-            beginning and count as that log's.
+        session: text logs: the session that its own lines count for, named by the path it was first seen at.
+        origins: text logs: the beginning is a copy of these logs, in order of `end`; a copy of a copy has several.
         high: bytes of this content that were ever read, whatever was read again since.
-        high: bytes of this content that were ever read.
-        old_stream, old_position: what the file was before it was truncated in place.
+        old_origins, old_position: what the file was before it was truncated in place.
     """
 
     id: int
@@ -36,11 +43,10 @@ class FileRow:
     position: Position | None
     state: bytes | None
     stream: str
-    shared_stream: str | None
-    shared_session: str | None
-    shared_len: int
+    session: str
+    origins: tuple[Origin, ...]
     first_line: str | None
-    old_stream: str | None
+    old_origins: tuple[Origin, ...]
     old_position: Position | None
     size: int
     mtime_ns: int
@@ -49,10 +55,28 @@ class FileRow:
     gone: bool
     reread: bool
 
+    def origins_up_to(self, length: int) -> tuple[Origin, ...]:
+        """Return whose the first `length` bytes are, this log's own part included."""
+        return first_bytes((*self.origins, Origin(length, self.stream, self.session)), length)
+
+    def origin_at(self, offset: int) -> Origin:
+        """Return whose the line at an offset is."""
+        own = Origin(offset + 1, self.stream, self.session)
+        return next((o for o in self.origins if offset < o.end), own)
+
+
+def first_bytes(origins: Iterable[Origin], length: int) -> tuple[Origin, ...]:
+    """Return the origins of the first `length` bytes."""
+    kept: list[Origin] = []
+    for origin in origins:
+        if not kept or kept[-1].end < min(origin.end, length):
+            kept.append(Origin(min(origin.end, length), origin.stream, origin.session))
+    return tuple(kept)
+
 
 _COLUMNS = (
-    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, shared_stream, shared_session, "
-    "shared_len, first_line, old_stream, old_position, size, mtime_ns, offset, high, gone, reread"
+    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, session, origins, "
+    "first_line, old_origins, old_position, size, mtime_ns, offset, high, gone, reread"
 )
 
 
@@ -65,10 +89,20 @@ def _decode_position(text: str | None) -> Position | None:
     return None if text is None else msgspec.json.decode(text, type=Position)
 
 
+def _decode_origins(text: str) -> tuple[Origin, ...]:
+    return msgspec.json.decode(text, type=tuple[Origin, ...])
+
+
+def _encode_origins(origins: tuple[Origin, ...]) -> str:
+    return msgspec.json.encode(origins).decode()
+
+
 def _file(r: sqlite3.Row) -> FileRow:
     values = dict(zip(_COLUMNS.split(", "), tuple(r), strict=True))
     values["position"] = _decode_position(values["position"])
     values["old_position"] = _decode_position(values["old_position"])
+    values["origins"] = _decode_origins(values["origins"])
+    values["old_origins"] = _decode_origins(values["old_origins"])
     values |= {"gone": bool(values["gone"]), "reread": bool(values["reread"])}
     return FileRow(**values)
 
@@ -126,13 +160,15 @@ def add_file(
     ino: int,
     birth_ns: int | None,
     first_line: str | None,
+    session: str = "",
 ) -> FileRow:
     """Add a file seen for the first time; one that stood at the same path before is gone."""
     db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
     row = db.execute(
-        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, first_line) VALUES (?,?,?,?,?,?,?,?) "
+        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, first_line, session) "
+        "VALUES (?,?,?,?,?,?,?,?,?) "
         "RETURNING id",
-        (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line),
+        (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line, session),
     ).fetchone()
     return file_row(db, int(row[0]))
 
@@ -152,11 +188,9 @@ def set_first_line(db: sqlite3.Connection, file: int, line: str) -> None:
     db.execute("UPDATE files SET first_line=? WHERE id=?", (line, file))
 
 
-def share_beginning(db: sqlite3.Connection, file: int, stream: str, session: str, length: int) -> None:
-    """Let the first bytes of a log count as those of another."""
-    db.execute(
-        "UPDATE files SET shared_stream=?, shared_session=?, shared_len=? WHERE id=?", (stream, session, length, file)
-    )
+def set_origins(db: sqlite3.Connection, file: int, origins: tuple[Origin, ...]) -> None:
+    """Let the first bytes of a log count as those of others."""
+    db.execute("UPDATE files SET origins=? WHERE id=?", (_encode_origins(origins), file))
 
 
 def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
@@ -171,10 +205,9 @@ def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> lis
 def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
     """Note that a log was truncated or rewritten in place: its content is another from now on."""
     db.execute(
-        "UPDATE files SET old_stream=coalesce(shared_stream, stream), old_position=position, stream=?, "
-        "shared_stream=NULL, shared_session=NULL, "
-        "shared_len=0, first_line=NULL, state=NULL, high=0 WHERE id=?",
-        (secrets.token_hex(8), file.id),
+        "UPDATE files SET old_origins=?, old_position=position, stream=?, origins='[]', first_line=NULL, state=NULL, "
+        "high=0 WHERE id=?",
+        (_encode_origins(file.origins_up_to(file.offset)), secrets.token_hex(8), file.id),
     )
     db.execute("DELETE FROM marks WHERE file=?", (file.id,))
     return file_row(db, file.id)
