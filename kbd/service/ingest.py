@@ -25,8 +25,8 @@ from kbd.store.ledger import Ledger, facts, transcripts
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
-from kbd.store.ledger.kinship import Kin, canonical_key
 from kbd.store.ledger.growth import grow_relations
+from kbd.store.ledger.kinship import Kin, canonical_key
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.transcripts import FileRow, Tally

@@ -30,6 +30,7 @@ class Holder:
         cwd: working directory, None if unknown.
         record: record id for the evidence.
         offset: byte offset of the record.
+        content: digest of its words if it has no id of its own (see kinship.py), else None.
     """
 
     session: str
@@ -41,6 +42,7 @@ class Holder:
     cwd: str | None
     record: str
     offset: int
+    content: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
     session, record = storable(holder.session), storable(holder.record)
     cwd = None if holder.cwd is None else storable(holder.cwd)
     db.execute(
-        "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd) VALUES (?,?,?,?,?,?)",
-        (key, source, session, at, day, cwd),
+        "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd, content) VALUES (?,?,?,?,?,?,?)",
+        (key, source, session, at, day, cwd, holder.content),
     )
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
