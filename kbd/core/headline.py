@@ -33,7 +33,7 @@ _LEAD_DATE = re.compile(r"\(?[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(
 _BARE_DATE = re.compile(r"[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}(?:[T ][0-9:.Z]+)?")
 _PARAGRAPH_END = re.compile(r"\n(?=[ \t]*(?:\n|$|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|```|~~~|>|#|\|))")
 _DELIMITER = re.compile(r"\\.|\*\*+", re.DOTALL)
-_SEPARATOR = re.compile(r"\s(?:—|–|--)\s|[:：](?:\s|$)|：|[.!?](?=\s|$)|[。！？]")
+_SEPARATOR = re.compile(r"\s[—–]\s|[:：](?:\s|$)|：|[.!?](?=\s|$)|[。！？]")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|etc|approx|incl|no)$", re.IGNORECASE)
 _AFTER_TITLE = re.compile(r"[\s:.—–-]*")
 

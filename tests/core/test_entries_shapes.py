@@ -34,6 +34,11 @@ SHAPES = [
     Shape("plain note", "- Gate-2 caught it (2026-06-26, run_x, auto-cultivated)"),
     Shape("typed without bold, dash", "- [pitfall] Lock fd leaked — why", (LOCK,)),
     Shape("typed without bold, en dash", "- [pitfall] Lock fd leaked – why", (LOCK,)),
+    Shape(
+        "typed without bold, two hyphens",
+        "- [pitfall] Lock -- fd leaked: why",
+        (("Lock -- fd leaked", "pitfall", None),),
+    ),
     Shape("typed without bold, colon", "- [pitfall] Lock fd leaked: why", (LOCK,)),
     Shape("typed without bold, sentence", "- [pitfall] Lock fd leaked. Close it", (LOCK,)),
     Shape("typed without bold, nothing more", "- [pitfall] Lock fd leaked (2026-05-19)", (LOCK,)),
@@ -103,7 +108,7 @@ SHAPES = [
     ),
     Shape(
         "body after the metadata",
-        "- [model] **T of the body** (2026-01-01)\n  <!-- ref:1 | last:none | decay:active -->\n  more\n\n  | a |\n\n  1. x\n",
+        "- [model] **T of the body** (2026-01-01)\n  <!-- ref:1 | last:none | decay:active -->\n  a\n\n  |b|\n\n  1. c",
         (("T of the body", "model", None),),
     ),
     Shape(
