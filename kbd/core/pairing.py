@@ -71,25 +71,73 @@ def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], toda
         kept: paths whose rows stay as they are (unchanged or unreadable).
         today: the day; an entry gone on that day may come back under another title.
     """
-    state = _Pairing(seen, [r for r in rows if r.file not in kept or r.gone_on is not None])
-    present: Callable[[R], bool] = lambda r: r.gone_on is None  # noqa: E731 - a name for the two uses
-    on_the_way: Callable[[R], bool] = lambda r: r.moving is not None and r.gone_on is None  # noqa: E731
-    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), on_the_way)
-    state.take(lambda s: (s.path, s.entry.norm, s.entry.section), lambda r: (r.file, r.norm, r.section), present)
-    state.take(
-        lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (_archived(r), r.norm, r.section), present
-    )
-    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (_archived(r), r.norm), present)
-    state.take_edited()
-    state.rows += [r for r in rows if r.file in kept and r.gone_on is None and _archived(r)]
-    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), lambda r: _archived(r) and present(r))
-    state.take(lambda s: s.entry.norm, lambda r: r.norm, lambda r: True)
+    unread: Callable[[R], bool] = lambda r: r.file in kept and r.gone_on is None  # noqa: E731 - a name for its uses
+    state = _Pairing(seen, [r for r in rows if not unread(r)])
+    _pair_live_and_moving(state)
+    asleep = [r for r in rows if unread(r) and _archived(r) and r.moving is None]
+    state.rows += asleep
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), _is_settled_archived)
+    state.rows = [r for r in state.rows if not any(r is one for one in asleep)]
+    _pair_archived(state)
+    # A live entry that was put into the archive by hand, and those gone that stand somewhere again.
+    state.take(lambda s: s.entry.norm, lambda r: r.norm, lambda r: r.moving is None or r.gone_on is not None)
+    moving = {r.norm for r in rows if r.moving is not None and r.gone_on is None}
+    live = {s.entry.norm for s in seen if not s.archive}
+    live |= {r.norm for r in rows if unread(r) and not _archived(r)}
+    new = [s for s in state.seen if s.entry.norm not in moving and not (s.archive and s.entry.norm in live)]
     taken = {id(r) for _, r, _ in state.same}
-    live = {s.entry.norm for s, _, _ in state.same if not s.archive}
-    live |= {r.norm for r in rows if r.file in kept and r.gone_on is None and not _archived(r)}
-    new = [s for s in state.seen if not (s.archive and s.entry.norm in live)]
-    gone = [r for r in rows if id(r) not in taken and r.gone_on is None and r.file not in kept]
-    return Paired(state.same, new, gone)
+    return Paired(state.same, new, [r for r in rows if id(r) not in taken and r.gone_on is None and not unread(r)])
+
+
+def _pair_live_and_moving(state: _Pairing[R]) -> None:
+    """Pair live entries, and those on their way: where they were last, else where they arrived.
+
+    What stands where it stood with the same words is paired first, so that of two entries with one title neither
+    takes the place of the other.
+    """
+    state.take(_exactly, lambda r: (r.file, r.norm, r.section, r.body), _is_settled_live)
+    state.take(_exactly, lambda r: (r.file, r.norm, r.section, r.body), _is_moving)
+    state.take(lambda s: (s.entry.norm, s.entry.body), lambda r: (r.norm, r.body), _is_moving)
+    state.take(lambda s: (s.path, s.entry.norm), lambda r: (r.file, r.norm), _is_moving)
+    state.take(lambda s: s.entry.norm, lambda r: r.norm, _is_moving)
+    state.take(
+        lambda s: (s.archive, s.path, s.entry.norm, s.entry.section),
+        lambda r: (False, r.file, r.norm, r.section),
+        _is_settled_live,
+    )
+    state.take(
+        lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (False, r.norm, r.section), _is_settled_live
+    )
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), _is_settled_live)
+    state.take_edited(archive=False)
+
+
+def _pair_archived(state: _Pairing[R]) -> None:
+    state.take(_exactly, lambda r: (r.file, r.norm, r.section, r.body), _is_settled_archived)
+    state.take(
+        lambda s: (s.path, s.entry.norm, s.entry.section),
+        lambda r: (r.file, r.norm, r.section),
+        _is_settled_archived,
+    )
+    state.take(lambda s: (s.archive, s.entry.norm), lambda r: (True, r.norm), _is_settled_archived)
+    state.take_edited(archive=True)
+
+
+def _exactly(one: Seen) -> Hashable:
+    return one.path, one.entry.norm, one.entry.section, one.entry.body
+
+
+def _is_moving(row: Row) -> bool:
+    """Tell whether the block is on its way between a file and its archive: it may stand in both."""
+    return row.moving is not None and row.gone_on is None
+
+
+def _is_settled_live(row: Row) -> bool:
+    return row.moving is None and row.gone_on is None and not _archived(row)
+
+
+def _is_settled_archived(row: Row) -> bool:
+    return row.moving is None and row.gone_on is None and _archived(row)
 
 
 def _archived(row: Row) -> bool:
@@ -124,21 +172,25 @@ class _Pairing(Generic[R]):
         self.same.append((one, row, renamed))
         self.rows = [r for r in self.rows if r is not row]
 
-    def take_edited(self) -> None:
+    def take_edited(self, *, archive: bool) -> None:
         """Pair one gone and one new entry between the same neighbours, if comment or body vouch for it."""
         before = {id(r): self._neighbours_of_row(r) for r in self.rows if r.gone_on is None}
         rest = []
         for one in self.seen:
+            if one.archive is not archive:
+                rest.append(one)
+                continue
             here = self._neighbours_of_seen(one)
             fits = [r for r in self.rows if before.get(id(r)) == here and r.file == one.path and _vouched(one.entry, r)]
-            rivals = [
-                s for s in self.seen if s is not one and s.path == one.path and self._neighbours_of_seen(s) == here
-            ]
-            if len(fits) == 1 and not rivals:
+            if len(fits) == 1 and not self._has_rival(one, here):
                 self._pair(one, fits[0], renamed=True)
             else:
                 rest.append(one)
         self.seen = rest
+
+    def _has_rival(self, one: Seen, here: tuple[str | None, str | None]) -> bool:
+        """Tell whether another unpaired entry stands between the same neighbours."""
+        return any(s is not one and s.path == one.path and self._neighbours_of_seen(s) == here for s in self.seen)
 
     def _neighbours_of_row(self, row: R) -> tuple[str | None, str | None]:
         """Return the norms of the paired entries that stood around a row in its file."""

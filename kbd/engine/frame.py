@@ -40,6 +40,7 @@ class PassReport:
         transitions: entries that changed their state.
         scan_seconds: time the full scan took, reading aside; 0 if only hints were followed.
         complete: nothing more was there to be read when the pass ended.
+        full: all sources were looked at, not only what events named.
         problems: what went wrong, by value.
     """
 
@@ -51,6 +52,7 @@ class PassReport:
     transitions: int = 0
     scan_seconds: float = 0.0
     complete: bool = True
+    full: bool = False
     problems: list[Problem] = field(default_factory=list)
 
 

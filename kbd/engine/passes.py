@@ -62,6 +62,7 @@ class Engine:
         beat(report)
         rewound = self.rewound
         self.rewound = False
+        report.full = hints is None or rewound
         self.transcripts.read(
             clock, report, bases, None if rewound else hints, watchers, all_files=immediate or rewound
         )

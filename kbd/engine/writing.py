@@ -19,7 +19,7 @@ from kbd.store.base_files import NoteFile
 from kbd.store.files import KeptFile
 from kbd.store.ledger import lessons
 from kbd.store.ledger.lessons import day
-from kbd.store.rewrite import save_conflict
+from kbd.store.rewrite import Quiet, save_conflict
 
 KEPT_SECONDS = 600.0
 """For so long the inode that a write took out is looked at again: an editor may still write into it."""
@@ -52,10 +52,15 @@ class Writer:
             related = read_relations(base.relations)
             report.problems.extend(related.problems)
             self._live(clock, report, base, spec, related.relations or (), immediate=immediate)
-            mover = Mover(self.frame.ledger, self.frame.locks, spec.types, self.frame.config.decay.marker)
-            report.problems.extend(mover.settle(spec.id, lambda files, s=spec: self.resync(s, files, clock), clock.now))  # type: ignore[misc]
-            self._project(clock, report, spec, immediate=immediate)
-            self._relate(clock, report, base, spec, immediate=immediate)
+            self.write_base(clock, report, base, spec, immediate=immediate)
+
+    def write_base(
+        self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool
+    ) -> None:
+        """Bring the files of a base in step with the ledger: blocks on their way, counters, relations."""
+        self._move(clock, report, spec, immediate=immediate)
+        self._project(clock, report, spec, immediate=immediate)
+        self._relate(clock, report, base, spec, immediate=immediate)
 
     def _live(
         self,
@@ -70,24 +75,49 @@ class Writer:
         """Revive at once; let entries fade once a day, after everything was read."""
         ledger, policy = self.frame.ledger, self.frame.decay_policy(base)
         report.transitions += len(lifecycle.revive(ledger, spec.id, policy, relations, clock.now))
-        row = ledger.db.execute("SELECT last_decay, decay_after FROM bases WHERE id=?", (spec.id,)).fetchone()
-        first, last = day(row["decay_after"]), day(row["last_decay"]) or day(row["decay_after"])
+        last = lifecycle.last_pass(ledger.db, spec.id)
+        sights = self.sights(report)
+        first = day(ledger.db.execute("SELECT decay_after FROM bases WHERE id=?", (spec.id,)).fetchone()[0])
         if first is not None and first < clock.now.date():
-            report.problems.extend(lifecycle.see(ledger.db, self.sights(report), policy, clock.now.date()).reasons)
+            report.problems.extend(lifecycle.see(ledger.db, sights, policy, clock.now.date()).reasons)
         due = day_has_begun(last, clock.now) if immediate else is_due(last, policy.at, clock.now, clock.zone)
-        if last is None or not due or not report.complete:
+        # Only a pass that looked everywhere knows that nothing is left to be read.
+        if last is None or not due or not (report.complete and report.full):
             return
-        done = lifecycle.decay(ledger, spec.id, policy, relations, self.sights(report), clock.now)
-        report.transitions += len(done.plan.transitions)
+        done = lifecycle.decay(ledger, spec.id, policy, relations, sights, clock.now)
+        report.transitions += len(done.plan.transitions) if done.recorded else 0
 
     def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
-        """Return what the pass saw of each source."""
-        faults = {p.where for p in report.problems if p.code in ("source_unreadable", "source_missing")}
+        """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""
+        problems = report.problems if report.full else lessons.faults(self.frame.ledger.db)
+        faults = {p.where for p in problems if p.code in ("source_unreadable", "source_missing")}
         alarms = lifecycle.format_alarms(self.frame.ledger.db)
         return [
             lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in alarms)
             for _, spec in self.frame.sources()
         ]
+
+    def _move(self, clock: Clock, report: PassReport, spec: BaseSpec, *, immediate: bool) -> None:
+        mover = Mover(
+            self.frame.ledger,
+            self.frame.locks,
+            spec.types,
+            self.frame.config.decay.marker,
+            lambda path: self._quiet(path, clock.real, immediate=immediate),
+        )
+        settled = mover.settle(spec.id, lambda files: self.resync(spec, files, clock), clock.now)
+        report.problems.extend(settled.problems)
+        self.kept += [(clock.real + KEPT_SECONDS, path, kept) for path, kept in settled.kept]
+        for path in settled.moved:
+            self.waiting.pop(path, None)
+
+    def _quiet(self, path: str, real: float, *, immediate: bool) -> Quiet:
+        """Return when a file counts as at rest for a move; it has waited for that long enough at some point."""
+        write = self.frame.config.write
+        waited = real - self.waiting.setdefault(path, real)
+        row = self.frame.ledger.db.execute("SELECT wrote_mtime_ns FROM notes WHERE path=?", (path,)).fetchone()
+        at_once = immediate or waited > write.max_wait_seconds
+        return Quiet(real, 0.0 if at_once else write.quiet_seconds, row["wrote_mtime_ns"] if row else None)
 
     def _project(self, clock: Clock, report: PassReport, spec: BaseSpec, *, immediate: bool) -> None:
         projector = Projector(

@@ -19,7 +19,7 @@ from kbd.core.wording import is_unmatchable, wording_digest
 from kbd.store.base_files import NoteFile
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.counts import recount
-from kbd.store.ledger.intake import Intake, adopted_pair, found_state, storable
+from kbd.store.ledger.intake import Intake, adopted_pair, found_state, shown_state, storable
 from kbd.store.ledger.lessons import EntryRow, NoteRow
 
 ALIAS_DAYS = 90
@@ -196,7 +196,7 @@ class _Sync:
             taken = Pair(meta.ref, meta.last)
             lessons.add_pair(self.db, row_id, taken)
             lessons.update_entry(self.db, row_id, wrote_ref=taken.ref, wrote_last=taken.last)
-        lessons.update_entry(self.db, row_id, wrote_state=state, wrote_marker=entry.marker)
+        lessons.update_entry(self.db, row_id, wrote_state=shown_state(one), wrote_marker=entry.marker)
         self._set_patterns(row_id, entry, None if self.first else self.today)
         self._note_body(row_id, entry)
         if not self.first:
@@ -249,25 +249,17 @@ class _Sync:
         if wording_digest(entry) != row.body_sha:
             self.changed = True
             self._note_body(row.id, entry)
-        if row.moving is not None:
-            if one.archive is (row.state is State.ARCHIVED):
-                lessons.update_entry(self.db, row.id, moving=None)
-        elif row.state is State.ARCHIVED and not one.archive:
-            self._take_back(row)
-        elif row.state is not State.ARCHIVED and one.archive:
-            self.intake.set_state(row, State.ARCHIVED, "moved to the archive by hand")
+        if row.moving is None and row.state is State.ARCHIVED and not one.archive:
+            self.intake.set_state(row, State.ACTIVE, "put back by hand", archive=False)
+        elif row.moving is None and row.state is not State.ARCHIVED and one.archive:
+            self.intake.set_state(row, State.ARCHIVED, "moved to the archive by hand", archive=True)
         self.intake.take(one, lessons.entry_row(self.db, row.id))
         self.dirty.add(row.id)
-
-    def _take_back(self, row: EntryRow) -> None:
-        """A person put an archived entry back into a live file."""
-        self.intake.set_state(row, State.ACTIVE, "put back by hand")
-        lessons.update_entry(self.db, row.id, active_since=self.today)
 
     def _lose(self, row: EntryRow) -> None:
         if self._succeeded_by_twin(row):
             return
-        lessons.update_entry(self.db, row.id, gone_on=self.today)
+        lessons.update_entry(self.db, row.id, gone_on=self.today, moving=None)
         self.ledger.record_event(self.now, "entry_gone", base=self.base.id, entry=row.id, title=row.title)
         self.changed = True
 

@@ -13,9 +13,10 @@ from datetime import date, datetime, timedelta
 
 from kbd.core.decay import DecayPolicy, Plan, Subject, Transition, plan, revival
 from kbd.core.model import EntryId, Relation, State
-from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sight
+from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sight, day_has_begun
 from kbd.store.ledger import Ledger, lessons
-from kbd.store.ledger.lessons import EntryRow
+from kbd.store.ledger.lessons import EntryRow, day
+from kbd.store.notes import is_archive
 
 ALARM_RECORDS = 50
 ALARM_MALFORMED = 0.01
@@ -34,7 +35,7 @@ class SourceSight:
 
 @dataclass(frozen=True, slots=True)
 class Decayed:
-    """A daily pass: its plan, and whether it was recorded."""
+    """A daily pass: its plan, and whether it was recorded. Not recorded: a dry run, or the day has had its pass."""
 
     plan: Plan
     recorded: bool
@@ -72,17 +73,20 @@ def decay(
     *,
     dry_run: bool = False,
 ) -> Decayed:
-    """Plan the pass of a day and, unless it is a dry run, record it.
+    """Plan the pass of a day and, unless it is a dry run or the day has had its pass, record it.
 
     The day is recorded as done even if nothing may fall, so that sight that comes back later in the day does not
-    let a second pass run.
+    let a second pass run. Plan and record are one transaction: of two processes at once, one runs the pass.
     """
     today = now.date()
-    sight = see(ledger.db, sources, policy, today)
-    result = plan(subjects_of(ledger.db, base, policy, relations, today), policy, today, sight)
     if dry_run:
-        return Decayed(result, recorded=False)
+        sight = see(ledger.db, sources, policy, today)
+        return Decayed(plan(subjects_of(ledger.db, base, policy, relations, today), policy, today, sight), False)
     with ledger.transaction() as db:
+        sight = see(db, sources, policy, today)
+        result = plan(subjects_of(db, base, policy, relations, today), policy, today, sight)
+        if not day_has_begun(last_pass(db, base), now):
+            return Decayed(result, recorded=False)
         _record(ledger, db, base, result.transitions, now)
         db.execute("UPDATE bases SET last_decay=? WHERE id=?", (today.isoformat(), base))
         if not sight.ok:
@@ -90,6 +94,12 @@ def decay(
                 now, "no_sight", base=base, detail="; ".join(f"{p.where}: {p.what}" for p in sight.reasons)
             )
     return Decayed(result, recorded=True)
+
+
+def last_pass(db: sqlite3.Connection, base: int) -> date | None:
+    """Return the day of a base's last pass; before the first, the day it waits for; None if it was never read whole."""
+    row = db.execute("SELECT last_decay, decay_after FROM bases WHERE id=?", (base,)).fetchone()
+    return day(row["last_decay"]) or day(row["decay_after"])
 
 
 def subjects_of(
@@ -109,7 +119,7 @@ def _subjects(
     today: date,
 ) -> list[Subject]:
     superseded = _superseded(everyone, relations)
-    counted = dict(db.execute("SELECT entry, count(*) FROM refs WHERE added=1 GROUP BY entry").fetchall())
+    counted = dict(tuple(r) for r in db.execute("SELECT entry, count(*) FROM refs WHERE added=1 GROUP BY entry"))
     return [_subject(row, superseded, counted.get(row.id, 0) > row.fall_refs, clock, today) for row in rows]
 
 
@@ -192,18 +202,11 @@ def format_alarms(db: sqlite3.Connection) -> set[str]:
 def _record(ledger: Ledger, db: sqlite3.Connection, base: int, steps: Iterable[Transition], now: datetime) -> None:
     for step in steps:
         row = lessons.entry_row(db, int(step.entry))
-        columns: dict[str, object] = {"state": step.after}
-        if step.after is State.ACTIVE:
-            columns |= {"dormant_since": None, "archived_since": None}
-        else:
-            counted = db.execute("SELECT count(*) FROM refs WHERE entry=? AND added=1", (row.id,)).fetchone()[0]
-            columns |= {"fall_refs": counted}
-            columns |= {"dormant_since": now.date()} if step.after is State.DORMANT else {"archived_since": now.date()}
-        if step.after is State.ARCHIVED:
-            columns["moving"] = "archive"
-        elif row.state is State.ARCHIVED:
-            columns["moving"] = None if row.moving == "archive" else "restore"
-        lessons.update_entry(db, row.id, **columns)
+        today = now.date()
+        lessons.set_state(db, row.id, step.after, today, archive=is_archive(row.file))
+        # Unlike a person, kbd lets idle run on, and a dormant entry has its time to serve.
+        since = {"dormant_since": today} if step.after is State.DORMANT else {}
+        lessons.update_entry(db, row.id, active_since=row.active_since, **since)
         idle = "no date" if step.idle_days is None else f"{step.idle_days} idle days"
         ledger.record_event(
             now,

@@ -1,34 +1,51 @@
 """Moving a block between a knowledge file and its archive, so that a crash anywhere leaves it whole somewhere.
 
 The ledger decides first (`state`, and `moving` until the block has arrived). The move appends to the target, which is
-synced, then cuts from the source. Interrupted, it is done again: a block that stands in both is cut from the source
-if both are equal; if not, the live one is kept and reported.
+synced, then cuts from the source. Interrupted, it is done again: a copy with the same words is taken for the arrived
+block, and what is left in the source is cut; if the words differ, the live one is kept and reported. Blocks that are
+entries of their own are never taken for copies.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from kbd.core import entries as markdown
 from kbd.core import splice
+from kbd.core.entries import Parsed
 from kbd.core.model import Entry, Problem, State
 from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
-from kbd.store import gitstate, notes
+from kbd.store import notes
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
-from kbd.store.files import create_file, read_regular, replace_file
+from kbd.store.files import KeptFile, Replaced, create_file, read_with_stat, replace_file
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
-from kbd.store.rewrite import has_conflict
+from kbd.store.rewrite import Quiet, reason_to_wait, save_conflict
 
 LOCK_SECONDS = 10.0
 
 Resync = Callable[[Sequence[NoteFile]], None]
 """Brings the ledger in step with files that were just read or written under their locks."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """What settling did.
+
+    Attributes:
+        moved: files whose blocks came or went.
+        problems: what must wait or cannot be done.
+        kept: inodes that came out of writes, with the path they had.
+    """
+
+    moved: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+    kept: list[tuple[str, KeptFile]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,127 +57,172 @@ class Mover:
         locks: of the state directory.
         types: known entry types.
         marker: the dormancy marker, "" for none.
+        quiet: when a file counts as at rest.
     """
 
     ledger: Ledger
     locks: Locks
     types: frozenset[str]
     marker: str
+    quiet: Callable[[str], Quiet]
 
-    def settle(self, base: int, resync: Resync, now: datetime) -> list[Problem]:
-        """Bring every block on its way to its file; what must wait or cannot be done is returned."""
-        problems = []
+    def settle(self, base: int, resync: Resync, now: datetime) -> Settled:
+        """Bring every block on its way to its file."""
+        done = Settled()
         for row in lessons.entries_of(self.ledger.db, base):
             if row.moving is None:
                 continue
             try:
-                problem = self._move(row, resync, now)
+                self._settle_one(row, resync, now, done)
             except (LockTimeout, ChangedUnderneath) as exc:
-                problem = Problem("write_deferred", row.file, exc.what, exc.hint or "kbd tries again")
+                done.problems.append(Problem("write_deferred", row.file, exc.what, exc.hint or "kbd tries again"))
             except (FileUnreadable, FileUnwritable) as exc:
-                problem = Problem("move_failed", row.file, exc.what, exc.hint)
-            if problem is not None:
-                problems.append(problem)
-        return problems
+                done.problems.append(Problem("move_failed", row.file, exc.what, exc.hint))
+        return done
 
-    def _move(self, row: EntryRow, resync: Resync, now: datetime) -> Problem | None:
+    def _settle_one(self, row: EntryRow, resync: Resync, now: datetime, done: Settled) -> None:
         live = live_of(row.file) if notes.is_archive(row.file) else row.file
         archive = notes.archive_of(live)
-        why = gitstate.at_work(live)
-        if why is not None:
-            return Problem("write_deferred", live, f"git is at work ({why})", "kbd moves the entry as soon as it may")
         with self.locks.hold([live, archive], LOCK_SECONDS):
-            resync([describe(p, d) for p in (live, archive) if (d := _read(p)) is not None])
+            texts: dict[str, bytes] = {}
+            for path in (live, archive):
+                reason = self._read(path, texts)
+                if reason is not None:
+                    hint = "kbd moves the entry as soon as it may"
+                    done.problems.append(Problem("write_deferred", path, reason, hint))
+                    return
+            resync([describe(path, data) for path, data in texts.items()])
             row = lessons.entry_row(self.ledger.db, row.id)
-            if row.moving is None or row.gone_on is not None:
-                return None
+            if row.moving is None or row.gone_on is not None or row.file not in texts:
+                return
             source, target = (live, archive) if row.moving == "archive" else (archive, live)
-            return self._move_locked(row, source, target, resync, now)
+            move = _Move(self, row, source, target, texts, done)
+            event, detail = move.run()
+            resync([describe(path, data) for path, data in texts.items()])
+            self._finish(row, move, event, detail, now)
 
-    def _move_locked(self, row: EntryRow, source: str, target: str, resync: Resync, now: datetime) -> Problem | None:
-        source_data, target_data = _read(source), _read(target)
-        if any(d is not None and has_conflict(d) for d in (source_data, target_data)):
-            return Problem("write_deferred", source, "conflict markers stand in it", "resolve the conflict")
-        leaving = self._find(source_data, row)
-        arrived = self._find(target_data, row)
-        if leaving is None or source_data is None:
-            if arrived is None:
-                with self.ledger.transaction() as db:
-                    lessons.update_entry(db, row.id, moving=None)
+    def _read(self, path: str, texts: dict[str, bytes]) -> str | None:
+        """Read a file if it is there; return why it may not be written now."""
+        try:
+            data, status = read_with_stat(path, MAX_BYTES)
+        except FileNotFoundError:
             return None
-        block, rest = splice.cut(source_data, leaving)
-        if arrived is not None and target_data is not None:
-            there = target_data[arrived.block.start : arrived.block.end]
-            if wording_digest(arrived) != wording_digest(leaving):
-                return self._keep_live(row, source, target, there, now)
-        else:
-            headings = splice.heading_lines(markdown.parse(source_data, self.types, self.marker).outline, leaving)
-            moved = self._values_in(row, block)
-            self._append(
-                row, splice.insert(target_data or b"", moved, leaving.section, headings), source, target, target_data
-            )
-        replace_file((source), source_data, rest)
-        resync([describe(p, d) for p in (source, target) if (d := _read(p)) is not None])
+        texts[path] = data
+        return reason_to_wait(path, data, status.st_mtime_ns, self.quiet(path))
+
+    def _finish(self, row: EntryRow, move: _Move, event: str, detail: str, now: datetime) -> None:
         with self.ledger.transaction() as db:
             lessons.update_entry(db, row.id, moving=None)
-            self.ledger.record_event(
-                now, "moved", base=row.base, entry=row.id, title=row.title, detail=f"from {source} to {target}"
-            )
-        return None
+            for path, mtime_ns in move.written.items():
+                db.execute("UPDATE notes SET wrote_mtime_ns=? WHERE path=?", (mtime_ns, path))
+            if event:
+                self.ledger.record_event(now, event, base=row.base, entry=row.id, title=row.title, detail=detail)
 
-    def _values_in(self, row: EntryRow, block: bytes) -> bytes:
-        """Return the block with the ledger's values; an archived one keeps its marker byte for byte."""
-        entry = markdown.parse(block, self.types, self.marker).entries[0]
-        marker = self.marker if row.state is not State.ARCHIVED else ""
-        return splice.set_metadata(block, entry, row.ref, row.last, row.state, marker)
 
-    def _append(self, row: EntryRow, new: bytes, source: str, target: str, data: bytes | None) -> None:
+class _Move:
+    """One block on its way, both files locked and read."""
+
+    def __init__(
+        self, mover: Mover, row: EntryRow, source: str, target: str, texts: dict[str, bytes], done: Settled
+    ) -> None:
+        self.mover, self.row, self.source, self.target, self.texts, self.done = mover, row, source, target, texts, done
+        self.parsed: Mapping[str, Parsed] = {
+            path: markdown.parse(data, mover.types, mover.marker) for path, data in texts.items()
+        }
+        self.written: dict[str, int] = {}
+
+    def run(self) -> tuple[str, str]:
+        """Finish the move; return the event to record and its detail, "" if there was nothing left to do."""
+        here, other = self.row.file, self.source if self.row.file == self.target else self.target
+        entry = self.parsed[here].entries[self.row.place]
+        copies = self._unclaimed(other)
+        twin = next((copy for copy in copies if wording_digest(copy) == wording_digest(entry)), None)
+        if twin is None and copies and self.row.move_begun:
+            return self._keep_live(entry if here == self.live else copies[0])
+        leaving = entry if here == self.source else twin
+        if leaving is None:
+            return "", ""
+        if here == self.source and twin is None:
+            self._append(leaving)
+        self._replace(self.source, splice.cut(self.texts[self.source], leaving)[1])
+        return "moved", f"from {self.source} to {self.target}"
+
+    @property
+    def live(self) -> str:
+        """The one of the two files that is no archive."""
+        return self.source if notes.is_archive(self.target) else self.target
+
+    def _unclaimed(self, path: str) -> list[Entry]:
+        """Return the blocks of the same title in a file that are no entry of their own."""
+        if path not in self.parsed:
+            return []
+        rows = lessons.entries_of_file(self.mover.ledger.db, path)
+        claimed = {row.place for row in rows if row.id != self.row.id}
+        entries = enumerate(self.parsed[path].entries)
+        return [entry for place, entry in entries if entry.norm == self.row.norm and place not in claimed]
+
+    def _append(self, entry: Entry) -> None:
         """Write the target with the block at its place; the intended values are committed first."""
-        with self.ledger.transaction() as db:
+        row, db, marker = self.row, self.mover.ledger.db, bool(self.mover.marker)
+        new = self._with_block(entry)
+        with self.mover.ledger.transaction():
             lessons.add_pair(db, row.id, row.pair)
-            lessons.update_entry(db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=None)
-        if data is None:
-            create_file(target, new, like=source)
+            shown = None if row.state is State.ARCHIVED or not marker else row.state is State.DORMANT
+            lessons.update_entry(
+                db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown
+            )
+        if self.target in self.texts:
+            self._replace(self.target, new)
         else:
-            replace_file(target, data, new)
-        with self.ledger.transaction() as db:
+            create_file(self.target, new, like=self.source)
+            self._wrote(self.target, new, os.stat(self.target).st_mtime_ns)
+        with self.mover.ledger.transaction():
             lessons.confirm_written(db, row.id)
 
-    def _keep_live(self, row: EntryRow, source: str, target: str, _there: bytes, now: datetime) -> Problem:
-        """Both files hold the entry with different words: the live one stays, nothing is cut."""
-        live = source if row.moving == "archive" else target
-        state = State.DORMANT if row.moving == "archive" else State.ACTIVE
-        with self.ledger.transaction() as db:
-            lessons.update_entry(db, row.id, moving=None, state=state, file=live)
-            self.ledger.record_event(
-                now,
-                "move_conflict",
-                base=row.base,
-                entry=row.id,
-                title=row.title,
-                detail=f"{source} and {target} hold it with different words; {live} stays",
-            )
-        return Problem(
-            "move_conflict", live, f"'{row.title}' stands in its archive with different words", "remove one of the two"
-        )
+    def _with_block(self, entry: Entry) -> bytes:
+        """Return the target with the block under its heading, saying the ledger's values.
 
-    def _find(self, data: bytes | None, row: EntryRow) -> Entry | None:
-        """Return the entry's block in a file: its title, and its section if several have that title."""
-        if data is None:
-            return None
-        same = [e for e in markdown.parse(data, self.types, self.marker).entries if e.norm == row.norm]
-        return next((e for e in same if e.section == row.section), same[0] if same else None)
+        In the archive it keeps its marker: there only the comment says more than the block did.
+        """
+        row, mover, text = self.row, self.mover, self.texts[self.source]
+        marker = "" if row.state is State.ARCHIVED else mover.marker
+        block, _ = splice.cut(text, entry)
+        alone = markdown.parse(block, mover.types, mover.marker).entries[0]
+        block = splice.set_metadata(block, alone, row.ref, row.last, row.state, marker)
+        headings = splice.heading_lines(self.parsed[self.source].outline, entry)
+        return splice.insert(self.texts.get(self.target, b""), block, entry.section, headings)
+
+    def _replace(self, path: str, new: bytes) -> None:
+        done: Replaced = replace_file(path, self.texts[path], new)
+        self._wrote(path, new, done.mtime_ns)
+        if done.kept is not None:
+            self.done.kept.append((path, done.kept))
+        if done.late is not None:
+            copy = save_conflict(path, done.late)
+            what = f"an editor wrote while kbd did; its text is in {copy}"
+            self.done.problems.append(Problem("write_conflict", path, what, "merge it by hand"))
+
+    def _wrote(self, path: str, data: bytes, mtime_ns: int) -> None:
+        self.texts[path], self.written[path] = data, mtime_ns
+        self.done.moved.add(path)
+
+    def _keep_live(self, entry: Entry) -> tuple[str, str]:
+        """Both files hold it with different words: the live one stays, nothing is cut."""
+        row = self.row
+        said = entry.meta.state if entry.meta else None
+        with self.mover.ledger.transaction() as db:
+            state = State.DORMANT if row.state is State.ARCHIVED else row.state
+            lessons.update_entry(
+                db, row.id, moving=None, state=state, archived_since=None, file=self.live,
+                wrote_state=said or State.ACTIVE, wrote_marker=entry.marker,
+                due_ref=None, due_last=None, due_state=None, due_marker=None,
+            )  # fmt: skip
+        what = f"'{row.title}' stands in its archive with different words"
+        self.done.problems.append(Problem("move_conflict", self.live, what, "remove one of the two"))
+        return "move_conflict", f"{self.source} and {self.target} hold it with different words; {self.live} stays"
 
 
 def live_of(archive: str) -> str:
     """Return the path of the file that an archive belongs to."""
     stem, suffix = os.path.splitext(archive)
     return stem[: -len("-archive")] + suffix
-
-
-def _read(path: str) -> bytes | None:
-    """Return a file's bytes, None if it is not there."""
-    try:
-        return read_regular((path), MAX_BYTES)
-    except FileNotFoundError:
-        return None

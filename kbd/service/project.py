@@ -152,7 +152,9 @@ class _Job:
         edits: list[Edit] = []
         self.due = []
         for row in lessons.entries_of_file(self.projector.ledger.db, self.path):
-            if row.differs_from_file(markers=bool(marker)) and row.place < len(parsed.entries):
+            # What is on its way gets its values when it arrives.
+            due = row.moving is None and row.differs_from_file(markers=bool(marker))
+            if due and row.place < len(parsed.entries):
                 entry = parsed.entries[row.place]
                 edits.extend(splice.edits_for(data, entry, row.ref, row.last, row.state, marker))
                 self.due.append(row)

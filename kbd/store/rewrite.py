@@ -112,7 +112,7 @@ def rewrite_held(
     """
     for attempt in range(1, attempts + 1):
         before, mtime_ns = _content(path, create)
-        reason = _reason_to_wait(path, before or b"", mtime_ns, quiet)
+        reason = reason_to_wait(path, before or b"", mtime_ns, quiet)
         if reason is not None:
             return Deferred(reason)
         data = edit(before or b"")
@@ -168,7 +168,12 @@ def _content(path: StrPath, create: bool) -> tuple[bytes | None, int | None]:
     return data, status.st_mtime_ns
 
 
-def _reason_to_wait(path: StrPath, data: bytes, mtime_ns: int | None, quiet: Quiet) -> str | None:
+def reason_to_wait(path: StrPath, data: bytes, mtime_ns: int | None, quiet: Quiet) -> str | None:
+    """Return why a file with this content may not be written now, in one clause; None if it may.
+
+    Raises:
+        FileUnreadable: what git is doing there cannot be told.
+    """
     state = gitstate.at_work(path)
     if state is not None:
         return f"git is at work ({state})"

@@ -66,6 +66,11 @@ def reference_days(db: sqlite3.Connection, entry: int) -> list[tuple[str, str]]:
     return [(str(r[0]), str(r[1])) for r in rows]
 
 
+def counted_references(db: sqlite3.Connection, entry: int) -> int:
+    """Return how many references are added to the number that an entry's file had."""
+    return int(db.execute("SELECT count(*) FROM refs WHERE entry=? AND added=1", (entry,)).fetchone()[0])
+
+
 def added_after(db: sqlite3.Connection, entry: int, covers: str | None) -> int:
     """Return how many references lie after a day that a number covers."""
     return sum(1 for _, day in reference_days(db, entry) if day > (covers or ""))

@@ -60,17 +60,11 @@ class Intake:
             lessons.confirm_written(self.ledger.db, row.id)
         if merged.outcome is Outcome.PERSON and meta is not None and meta.ref is not None:
             self._adopt_edit(row, one, Pair(meta.ref, meta.last), merged)
-        if merged.person_state is not None and merged.person_state is not row.state and not one.archive:
-            self.set_state(row, merged.person_state, "set by hand")
-            active = {"active_since": self.today} if merged.person_state is State.ACTIVE else {}
-            lessons.update_entry(
-                self.ledger.db,
-                row.id,
-                wrote_state=merged.person_state,
-                dormant_since=None,
-                wrote_marker=one.entry.marker,
-                **active,
-            )
+        # A block that may stand in both files shows in one of them the state before: no person's doing.
+        state = None if one.archive or row.move_begun else merged.person_state
+        if state is not None and state is not row.state:
+            self.set_state(row, state, "set by hand", archive=False)
+            lessons.update_entry(self.ledger.db, row.id, wrote_state=state, wrote_marker=one.entry.marker)
 
     def _adopt_edit(self, row: EntryRow, one: Seen, found: Pair, merged: Merged) -> None:
         floor = max((d for d in (merged.last_floor, row.last_floor) if d), default=None)
@@ -85,7 +79,7 @@ class Intake:
             due_last=None,
             due_state=None,
         )
-        lessons.update_entry(self.ledger.db, row.id, wrote_state=_shown_state(one), wrote_marker=one.entry.marker)
+        lessons.update_entry(self.ledger.db, row.id, wrote_state=shown_state(one), wrote_marker=one.entry.marker)
         lessons.add_pair(self.ledger.db, row.id, found)
         self.ledger.record_event(
             self.now,
@@ -115,22 +109,22 @@ class Intake:
                 last_floor=None,
                 wrote_ref=found.ref,
                 wrote_last=found.last,
-                wrote_state=found_state(one),
+                wrote_state=shown_state(one),
+                wrote_marker=one.entry.marker,
                 state=found_state(one),
+                moving=None,
                 due_ref=None,
                 due_last=None,
                 due_state=None,
             )
             lessons.add_pair(self.ledger.db, row.id, found)
 
-    def set_state(self, row: EntryRow, state: State, why: str) -> None:
-        """Change the state of an entry by a person's hand, and note it."""
-        columns: dict[str, object] = {"state": state}
-        if state is State.ARCHIVED:
-            columns["archived_since"] = self.today
-        elif state is State.ACTIVE:
-            columns |= {"dormant_since": None, "archived_since": None}
-        lessons.update_entry(self.ledger.db, row.id, **columns)
+    def set_state(self, row: EntryRow, state: State, why: str, *, archive: bool) -> None:
+        """Change the state of an entry by a person's hand, and note it.
+
+        `archive` tells where its block stands: if that is the wrong file, it is on its way from now on.
+        """
+        lessons.set_state(self.ledger.db, row.id, state, self.today, archive=archive)
         self.ledger.record_event(
             self.now, f"to_{state.value}", base=self.base, entry=row.id, title=row.title, detail=why
         )
@@ -152,7 +146,7 @@ def found_state(one: Seen) -> State:
     return State.DORMANT if one.entry.marker or said in (State.DORMANT, State.ARCHIVED) else State.ACTIVE
 
 
-def _shown_state(one: Seen) -> State:
+def shown_state(one: Seen) -> State:
     """Return the state that comment and marker show, whatever kbd makes of it."""
     said = one.entry.meta.state if one.entry.meta else None
     return said or (State.DORMANT if one.entry.marker else State.ACTIVE)

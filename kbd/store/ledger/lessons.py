@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from kbd.core.model import Pair, Problem, State
+from kbd.store.ledger.counts import counted_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ class EntryRow:
         marker = markers and self.state is State.DORMANT
         misses_marker = self.state is not State.ARCHIVED and markers and self.file_marker is not marker
         return Pair(self.file_ref, self.file_last) != self.pair or state is not self.state or misses_marker
+
+    @property
+    def move_begun(self) -> bool:
+        """Tell whether its block may stand in both files: its copy was to be written, or was, in the new state."""
+        return self.moving is not None and self.state in (self.wrote_state, self.due_state)
 
     @property
     def pair(self) -> Pair:
@@ -164,6 +170,35 @@ def update_entry(db: sqlite3.Connection, entry: int, **columns: object) -> None:
     """Set columns of an entry; states and dates are written as text."""
     names = ", ".join(f"{name}=?" for name in columns)
     db.execute(f"UPDATE entries SET {names} WHERE id=?", (*map(column, columns.values()), entry))  # noqa: S608 - names are ours
+
+
+def set_state(db: sqlite3.Connection, entry: int, state: State, today: date, *, archive: bool) -> None:
+    """Change the state of an entry; its block is on its way from now on if it may stand in the wrong file.
+
+    A person's decision: idle counts anew for what is active, and what is dormant has served its time. Only citations
+    counted from now on wake it.
+
+    Args:
+        db: within a transaction.
+        entry: its id.
+        state: the new state.
+        today: the day.
+        archive: its block stands in an archive.
+    """
+    row = entry_row(db, entry)
+    archived = state is State.ARCHIVED
+    on_the_way = row.moving is not None or archive is not archived
+    columns: dict[str, object] = {
+        "state": state,
+        "dormant_since": None,
+        "archived_since": today if archived else None,
+        "moving": ("archive" if archived else "restore") if on_the_way else None,
+    }
+    if state is State.ACTIVE:
+        columns["active_since"] = today
+    else:
+        columns["fall_refs"] = counted_references(db, entry)
+    update_entry(db, entry, **columns)
 
 
 def insert_entry(db: sqlite3.Connection, **columns: object) -> int:
