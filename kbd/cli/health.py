@@ -35,7 +35,7 @@ def status(session: Session, as_json: bool) -> int:
     """Say how kbd fares. Exit 0: ok; 1: degraded, with reasons; 3: no daemon runs."""
     config = session.config
     with session.reading() as ledger:
-        bases = known_bases(ledger, config, config.bases, session.today)
+        bases = known_bases(session, ledger, config.bases)
         told = _situation(session, config, ledger, bases)
         said = assess(told)
         if as_json:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from kbd.cli.session import Session
 from kbd.config import BaseConfig, Config
 from kbd.config.policies import decay_policy
 from kbd.core.decay import DecayPolicy, Forecast, forecast
 from kbd.errors import UsageError
 from kbd.service.lifecycle import subjects_of
 from kbd.service.relating import Related, read_relations
+from kbd.store import relations_cache
 from kbd.store.ledger import Ledger
 from kbd.store.ledger.lessons import EntryRow, entries_of
 from kbd.store.ledger.survey import BaseRow, base_rows
@@ -38,16 +40,35 @@ def chosen_bases(config: Config, name: str | None) -> Sequence[BaseConfig]:
     return bases
 
 
-def known_bases(ledger: Ledger | None, config: Config, bases: Iterable[BaseConfig], today: date) -> list[Known]:
+def known_bases(session: Session, ledger: Ledger | None, bases: Iterable[BaseConfig]) -> list[Known]:
     """Return the bases with all their entries."""
     rows = base_rows(ledger.db) if ledger else {}
-    return [_known(ledger, decay_policy(config, base), base, rows.get(base.name), today) for base in bases]
+    known = []
+    for base in bases:
+        related = _related(session, base.relations)
+        policy = decay_policy(session.config, base)
+        known.append(_known(ledger, policy, base.name, rows.get(base.name), related, session.today))
+    return known
 
 
-def _known(ledger: Ledger | None, policy: DecayPolicy, base: BaseConfig, row: BaseRow | None, today: date) -> Known:
-    related = read_relations(base.relations)
+def _related(session: Session, path: str) -> Related:
+    """Read a relations file, or recall what it held when it was last read."""
+    copy = relations_cache.recall(session.state_dir, path)
+    if copy is not None:
+        return Related(copy.relations, copy.problems)
+    identity = relations_cache.identity_of(path)
+    related = read_relations(path)
+    if identity is not None and related.relations is not None:
+        made = relations_cache.Copy(identity, related.relations, related.problems)
+        relations_cache.keep(session.state_dir, made, session.real_now())
+    return related
+
+
+def _known(
+    ledger: Ledger | None, policy: DecayPolicy, name: str, row: BaseRow | None, related: Related, today: date
+) -> Known:
     if ledger is None or row is None:
-        return Known(base.name, policy, None, (), {}, related)
+        return Known(name, policy, None, (), {}, related)
     subjects = subjects_of(ledger.db, row.id, policy, related.relations or (), today)
     forecasts = {int(subject.id): forecast(subject, policy, today) for subject in subjects}
-    return Known(base.name, policy, row, entries_of(ledger.db, row.id), forecasts, related)
+    return Known(name, policy, row, entries_of(ledger.db, row.id), forecasts, related)

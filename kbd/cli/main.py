@@ -17,6 +17,7 @@ from kbd.errors import KbdError
 
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
+    "init": "kbd.cli.init:init",
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
     "rescan": "kbd.cli.running:rescan",

@@ -40,7 +40,7 @@ def list_entries(
         if ledger is None:
             say(NEVER_RUN)
         found = report.select(
-            _listed(known_bases(ledger, session.config, chosen_bases(session.config, base), session.today)),
+            _listed(known_bases(session, ledger, chosen_bases(session.config, base))),
             archived=archived,
             type_=type_ and type_.lower(),
             state=State(state) if state else None,
@@ -91,7 +91,9 @@ def _print_entries(found: list[Listed], today: date, *, with_base: bool) -> None
 
 def _falls_in(one: Listed, today: date) -> str:
     day = one.forecast.dormant_on or one.forecast.archived_on
-    return "-" if day is None else f"{(day - today).days} d"
+    if day is None:
+        return "-"
+    return f"{(day - today).days} d" if day > today else "now"
 
 
 @click.command("show")
@@ -109,7 +111,7 @@ def show(session: Session, name: str, base: str | None, limit: int | None, as_js
         if ledger is None:
             raise UsageError(NEVER_RUN)
         db = ledger.db
-        bases = known_bases(ledger, session.config, chosen_bases(session.config, base), session.today)
+        bases = known_bases(session, ledger, chosen_bases(session.config, base))
         one = report.find(_listed(bases), name, lambda text: former_names(db, text))
         known = next(base for base in bases if base.name == one.base)
         if as_json:

@@ -30,8 +30,20 @@ from kbd.store.unitfiles import follow_command, read_unit, remove_unit, run_comm
 START_SECONDS = 10.0
 _LINGER = "/var/lib/systemd/linger"
 _PROBE = (
-    "systemd-run", "--user", "--wait", "--quiet", "--collect", "-p", "PrivateUsers=yes", "-p", "PrivateNetwork=yes",
-    "-p", "ProtectSystem=strict", "-p", "PrivateDevices=yes", "true",
+    "systemd-run",
+    "--user",
+    "--wait",
+    "--quiet",
+    "--collect",
+    "-p",
+    "PrivateUsers=yes",
+    "-p",
+    "PrivateNetwork=yes",
+    "-p",
+    "ProtectSystem=strict",
+    "-p",
+    "PrivateDevices=yes",
+    "true",
 )
 
 _system = click.option("--system", is_flag=True, help="System-wide unit (as root) instead of the user's own.")
@@ -207,9 +219,15 @@ def status(session: Session, system: bool, as_json: bool) -> int:
 def _as_json(found: Installed) -> dict[str, object]:
     state = found.state
     return {
-        "manager": found.place.kind, "file": found.place.path, "installed": found.data is not None,
-        "current": found.is_current, "enabled": state.enabled, "active": state.active, "pid": state.pid or None,
-        "restarts": state.restarts, "detail": state.detail,
+        "manager": found.place.kind,
+        "file": found.place.path,
+        "installed": found.data is not None,
+        "current": found.is_current,
+        "enabled": state.enabled,
+        "active": state.active,
+        "pid": state.pid or None,
+        "restarts": state.restarts,
+        "detail": state.detail,
     }
 
 

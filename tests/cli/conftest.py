@@ -7,4 +7,7 @@ from tests.cli.world import World
 
 @pytest.fixture
 def world(tmp_path):
-    return World(tmp_path)
+    world = World(tmp_path)
+    yield world
+    for ledger in world.opened:
+        ledger.close()

@@ -9,8 +9,13 @@ from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.store.heartbeat import HEARTBEAT_NAME, Heartbeat, read_heartbeat, write_heartbeat
 
 BEAT = Heartbeat(
-    pid=12, since=datetime(2026, 6, 1, tzinfo=UTC), version="1", at=datetime(2026, 6, 2, 3, 4, 5, 6, tzinfo=UTC),
-    watching="inotify", last_error="数据\x00", lag_bytes=7,
+    pid=12,
+    since=datetime(2026, 6, 1, tzinfo=UTC),
+    version="1",
+    at=datetime(2026, 6, 2, 3, 4, 5, 6, tzinfo=UTC),
+    watching="inotify",
+    last_error="数据\x00",
+    lag_bytes=7,
 )
 
 

@@ -8,8 +8,23 @@ from kbd.core.model import State
 from kbd.store.ledger import lessons
 
 KEYS = [
-    "title", "handle", "type", "type_source", "state", "ref", "last", "created", "base", "file", "line", "section",
-    "citations", "sessions", "listed", "dormant_on", "archived_on",
+    "title",
+    "handle",
+    "type",
+    "type_source",
+    "state",
+    "ref",
+    "last",
+    "created",
+    "base",
+    "file",
+    "line",
+    "section",
+    "citations",
+    "sessions",
+    "listed",
+    "dormant_on",
+    "archived_on",
 ]
 LOCK = "Lock fd leaked on exception path"
 
@@ -40,11 +55,24 @@ def test_values_are_those_of_the_ledger(world):
         books.cite(entry, session, f"{day}T10:00:00")
     [one] = world.answer("list")["entries"]
     expected = {
-        "ref": 10, "citations": 4, "sessions": 2, "listed": 0, "last": "2026-06-10", "created": "2026-06-01",
-        "handle": "k-vq5xp1", "base": "lessons", "section": "Lessons", "line": 3, "state": "active",
-        "type": "pitfall", "type_source": "tag", "title": LOCK, "file": str(world.root / "kb" / "lessons.md"),
+        "ref": 10,
+        "citations": 4,
+        "sessions": 2,
+        "listed": 0,
+        "last": "2026-06-10",
+        "created": "2026-06-01",
+        "handle": "k-vq5xp1",
+        "base": "lessons",
+        "section": "Lessons",
+        "line": 3,
+        "state": "active",
+        "type": "pitfall",
+        "type_source": "tag",
+        "title": LOCK,
+        "file": str(world.root / "kb" / "lessons.md"),
         # ref 10 doubles both limits: 180 and 360 days after the last citation.
-        "dormant_on": "2026-12-07", "archived_on": "2027-06-05",
+        "dormant_on": "2026-12-07",
+        "archived_on": "2027-06-05",
     }
     assert one | {"handle": expected["handle"]} == expected
     assert one["handle"].startswith("k-") and len(one["handle"]) == 8
@@ -84,13 +112,16 @@ def test_archived_entries_come_only_on_demand(three):
     assert titles(three.answer("list", "--state", "archived")) == ["Old trick of the trade"]
 
 
-@pytest.mark.parametrize("option, value, expected", [
-    ("--type", "decision", ["Chose SQLite over files"]),
-    ("--type", "DECISION", ["Chose SQLite over files"]),
-    ("--state", "active", [LOCK]),
-    ("--base", "lessons", [LOCK, "Chose SQLite over files"]),
-    ("--type", "process", []),
-])
+@pytest.mark.parametrize(
+    "option, value, expected",
+    [
+        ("--type", "decision", ["Chose SQLite over files"]),
+        ("--type", "DECISION", ["Chose SQLite over files"]),
+        ("--state", "active", [LOCK]),
+        ("--base", "lessons", [LOCK, "Chose SQLite over files"]),
+        ("--type", "process", []),
+    ],
+)
 def test_filters(three, option, value, expected):
     assert titles(three.answer("list", option, value)) == expected
 
@@ -150,8 +181,7 @@ def test_json_keeps_odd_characters_escaped(world):
 
 def test_a_second_base_gets_a_column(world):
     config = world.root / "config.yaml"
-    config.write_text(config.read_text().replace(
-        "sources:", '  - {name: other, files: ["other/*.md"]}\nsources:'))
+    config.write_text(config.read_text().replace("sources:", '  - {name: other, files: ["other/*.md"]}\nsources:'))
     (world.root / "other").mkdir()
     books = world.ledger()
     books.entry(LOCK)

@@ -13,7 +13,9 @@ from tests.cli.world import NOON
 @pytest.fixture
 def cited(world):
     books = world.ledger()
-    entry = books.entry(LOCK, base_ref=7, covers=date(2026, 6, 5), ident="PIT012", file_ref=7, file_last=date(2026, 6, 5))
+    entry = books.entry(
+        LOCK, base_ref=7, covers=date(2026, 6, 5), ident="PIT012", file_ref=7, file_last=date(2026, 6, 5)
+    )
     books.cite(entry, "old", "2026-06-04T08:00:00")
     books.cite(entry, "S1", "2026-06-10T09:30:00", "the fd leaked again", ("src/net.py", "a.py"))
     books.entry("Lock order is by path")
@@ -29,8 +31,13 @@ def test_json_has_exactly_the_documented_keys(cited):
 def test_evidence_is_newest_first_and_says_where(cited):
     newest, oldest = cited.answer("show", LOCK)["evidence"]
     assert newest == {
-        "session": "S1", "record": "r-2026-06-10T09:30:00", "at": "2026-06-10T09:30:00.000000+00:00",
-        "path": "/t/S1.jsonl", "offset": 42, "snippet": "the fd leaked again", "class": "agent_text",
+        "session": "S1",
+        "record": "r-2026-06-10T09:30:00",
+        "at": "2026-06-10T09:30:00.000000+00:00",
+        "path": "/t/S1.jsonl",
+        "offset": 42,
+        "snippet": "the fd leaked again",
+        "class": "agent_text",
         "files": ["src/net.py", "a.py"],
     }
     assert oldest["session"] == "old"
@@ -56,10 +63,22 @@ def test_relations_and_history_come_along(cited):
     assert [(e["kind"], e["detail"]) for e in answer["history"]] == [("to_dormant", "idle: 90 idle days")]
 
 
-@pytest.mark.parametrize("name", [
-    LOCK, LOCK.upper(), f"**{LOCK}**:", "lock   fd leaked on\texception path", "PIT012", "[PIT012]", "pit012",
-    "lock fd", "exception path", "lessons.md:3", "kb/lessons.md:3",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        LOCK,
+        LOCK.upper(),
+        f"**{LOCK}**:",
+        "lock   fd leaked on\texception path",
+        "PIT012",
+        "[PIT012]",
+        "pit012",
+        "lock fd",
+        "exception path",
+        "lessons.md:3",
+        "kb/lessons.md:3",
+    ],
+)
 def test_an_entry_is_found_by(cited, name):
     assert cited.answer("show", name)["title"] == LOCK
 
@@ -112,7 +131,9 @@ def test_namesakes_are_told_apart_by_their_place(world):
     assert world.answer("show", "lessons.md:4")["section"] == "Other"
 
 
-@pytest.mark.parametrize("name", ["no such thing", "", "   ", "***", "[]", "%", "\x00", "k-", "lessons.md:99", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["no such thing", "", "   ", "***", "[]", "%", "\x00", "k-", "lessons.md:99", "\ud800"]
+)
 def test_an_unknown_name_is_a_usage_error(cited, name):
     assert cited.run("show", name).exit_code == 2
 

@@ -24,9 +24,17 @@ def running(world):
     """A daemon holds the lock and has just finished a pass."""
     now = datetime.now(UTC)
     with InstanceLock(world.state):
-        write_heartbeat(world.state, Heartbeat(
-            pid=os.getpid(), since=now - timedelta(hours=5), version=__version__, at=now, watching="inotify",
-            last_pass_at=now))
+        write_heartbeat(
+            world.state,
+            Heartbeat(
+                pid=os.getpid(),
+                since=now - timedelta(hours=5),
+                version=__version__,
+                at=now,
+                watching="inotify",
+                last_pass_at=now,
+            ),
+        )
         yield world
 
 
@@ -40,12 +48,24 @@ def healthy(running):
 
 def test_json_has_exactly_the_documented_keys(healthy):
     answer = healthy.answer("status")
-    assert list(answer) == ["version", "health", "reasons", "daemon", "sources", "bases", "relations", "decay", "problems"]
+    assert list(answer) == [
+        "version",
+        "health",
+        "reasons",
+        "daemon",
+        "sources",
+        "bases",
+        "relations",
+        "decay",
+        "problems",
+    ]
     assert list(answer["daemon"]) == ["running", "pid", "since", "version"]
-    assert [list(source) for source in answer["sources"]] == [[
-        "name", "root", "files", "bytes", "lag_bytes", "records", "messages", "unknown", "malformed", "last_record_at"]]
-    assert [list(base) for base in answer["bases"]] == [[
-        "name", "entries", "by_state", "by_type", "refs_7d", "refs_30d", "unmatchable", "tokens", "pending_writes"]]
+    assert [list(source) for source in answer["sources"]] == [
+        ["name", "root", "files", "bytes", "lag_bytes", "records", "messages", "unknown", "malformed", "last_record_at"]
+    ]
+    assert [list(base) for base in answer["bases"]] == [
+        ["name", "entries", "by_state", "by_type", "refs_7d", "refs_30d", "unmatchable", "tokens", "pending_writes"]
+    ]
     assert list(answer["relations"]) == ["total", "by_predicate", "coverage"]
     assert list(answer["decay"]) == ["last_run", "next_run", "due"]
 
@@ -81,8 +101,9 @@ def test_a_daemon_without_a_heartbeat_runs_all_the_same(world):
 
 
 def test_a_heartbeat_of_another_process_says_nothing(world):
-    write_heartbeat(world.state, Heartbeat(
-        pid=1, since=NOON, version="9", at=NOON, watching="polling: limit", last_error="full"))
+    write_heartbeat(
+        world.state, Heartbeat(pid=1, since=NOON, version="9", at=NOON, watching="polling: limit", last_error="full")
+    )
     with InstanceLock(world.state):
         answer = world.answer("status")
     assert answer["daemon"]["version"] is None
@@ -107,25 +128,62 @@ def test_status_answers_before_anything_was_read(world):
 def test_sums_are_those_of_the_ledger(healthy):
     books = healthy.ledger()
     books.entry("Tiny", unmatchable=1)
-    books.entry("A second decision", type="decision", state=State.DORMANT, base_ref=3, file_ref=2, file_state=State.DORMANT,
-                file_marker=1)
+    books.entry(
+        "A second decision",
+        type="decision",
+        state=State.DORMANT,
+        base_ref=3,
+        file_ref=2,
+        file_state=State.DORMANT,
+        file_marker=1,
+    )
     books.cite(1, "S2", "2026-05-20T09:00:00")
     with books.ledger.transaction() as db:
         problems = [Problem("unknown_type", "kb/lessons.md:9", "what", "hint")]
-        note = NoteRow(path=str(healthy.root / "kb" / "lessons.md"), base=books.base, archive=False, sha="", size=1,
-                       mtime_ns=1, ino=1, wrote_at=None, wrote_mtime_ns=None)
+        note = NoteRow(
+            path=str(healthy.root / "kb" / "lessons.md"),
+            base=books.base,
+            archive=False,
+            sha="",
+            size=1,
+            mtime_ns=1,
+            ino=1,
+            wrote_at=None,
+            wrote_mtime_ns=None,
+        )
         lessons.save_note(db, note, 77, problems)
         books.transcript(size=900, offset=800, records=40, messages=30, unknown=1, malformed=2)
     (healthy.root / "kb" / ".knowledge-graph.yaml").write_text(
-        f"- {{s: {LOCK}, p: applies_to, o: a.py}}\n- {{s: {LOCK}, p: informs, o: b}}\n- {{s: x, p: informs, o: y, e: 2026-01-01}}\n")
+        f"- {{s: {LOCK}, p: applies_to, o: a.py}}\n"
+        f"- {{s: {LOCK}, p: informs, o: b}}\n"
+        "- {s: x, p: informs, o: y, e: 2026-01-01}\n"
+    )
     answer = healthy.answer("status")
     assert answer["sources"][0] | {"root": ""} == {
-        "name": "logs", "root": "", "files": 1, "bytes": 900, "lag_bytes": 100, "records": 40, "messages": 30,
-        "unknown": 1, "malformed": 2, "last_record_at": "2026-06-11T09:00:00+00:00"}
-    assert answer["bases"] == [{
-        "name": "lessons", "entries": 3, "by_state": {"active": 2, "dormant": 1, "archived": 0},
-        "by_type": {"pitfall": 2, "decision": 1}, "refs_7d": 1, "refs_30d": 2, "unmatchable": 1, "tokens": 77,
-        "pending_writes": 2}]
+        "name": "logs",
+        "root": "",
+        "files": 1,
+        "bytes": 900,
+        "lag_bytes": 100,
+        "records": 40,
+        "messages": 30,
+        "unknown": 1,
+        "malformed": 2,
+        "last_record_at": "2026-06-11T09:00:00+00:00",
+    }
+    assert answer["bases"] == [
+        {
+            "name": "lessons",
+            "entries": 3,
+            "by_state": {"active": 2, "dormant": 1, "archived": 0},
+            "by_type": {"pitfall": 2, "decision": 1},
+            "refs_7d": 1,
+            "refs_30d": 2,
+            "unmatchable": 1,
+            "tokens": 77,
+            "pending_writes": 2,
+        }
+    ]
     assert answer["relations"] == {"total": 2, "by_predicate": {"applies_to": 1, "informs": 1}, "coverage": 0.333}
     assert [problem["code"] for problem in answer["problems"]] == ["unknown_type"]
 
@@ -139,8 +197,11 @@ def test_what_falls_within_a_week_is_due_soonest_first(healthy):
     books.entry("Archived on Sunday", created=date(2025, 12, 16), state=State.DORMANT)
     due = healthy.answer("status")["decay"]["due"]
     assert [(one["title"], one["to"], one["on"]) for one in due] == [
-        ("Undated and falling now", "dormant", "2026-06-11"), ("Falls tomorrow", "dormant", "2026-06-12"),
-        ("Archived on Sunday", "archived", "2026-06-14"), ("Falls in three days", "dormant", "2026-06-14")]
+        ("Undated and falling now", "dormant", "2026-06-11"),
+        ("Falls tomorrow", "dormant", "2026-06-12"),
+        ("Archived on Sunday", "archived", "2026-06-14"),
+        ("Falls in three days", "dormant", "2026-06-14"),
+    ]
 
 
 def test_the_next_pass_is_named_in_utc(healthy):
@@ -154,11 +215,14 @@ def test_the_next_pass_is_named_in_utc(healthy):
     assert decay["next_run"].startswith("2026-06-12T")
 
 
-@pytest.mark.parametrize("beat, code", [
-    ({"watching": "polling: inotify limit reached"}, "watch_degraded"),
-    ({"last_error": "no space left on device"}, "pass_failed"),
-    ({"at": datetime(2020, 1, 1, tzinfo=UTC)}, "daemon_stalled"),
-])
+@pytest.mark.parametrize(
+    "beat, code",
+    [
+        ({"watching": "polling: inotify limit reached"}, "watch_degraded"),
+        ({"last_error": "no space left on device"}, "pass_failed"),
+        ({"at": datetime(2020, 1, 1, tzinfo=UTC)}, "daemon_stalled"),
+    ],
+)
 def test_a_daemon_in_trouble_is_degraded_and_exit_1(healthy, beat, code):
     fields = {"pid": os.getpid(), "since": NOON, "version": "1", "at": datetime.now(UTC), "watching": "inotify"}
     write_heartbeat(healthy.state, Heartbeat(**(fields | beat)))
@@ -167,10 +231,16 @@ def test_a_daemon_in_trouble_is_degraded_and_exit_1(healthy, beat, code):
     assert healthy.run("status").exit_code == 1
 
 
-@pytest.mark.parametrize("fault, code", [
-    ("knowledge_unreadable", "knowledge_unreadable"), ("two_writers", "two_writers"), ("write_failed", "write_failed"),
-    ("source_missing", "source_unreadable"), ("file_unreadable", "source_unreadable"),
-])
+@pytest.mark.parametrize(
+    "fault, code",
+    [
+        ("knowledge_unreadable", "knowledge_unreadable"),
+        ("two_writers", "two_writers"),
+        ("write_failed", "write_failed"),
+        ("source_missing", "source_unreadable"),
+        ("file_unreadable", "source_unreadable"),
+    ],
+)
 def test_standing_faults_are_reasons_and_problems(healthy, fault, code):
     books = healthy.ledger()
     with books.ledger.transaction() as db:

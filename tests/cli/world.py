@@ -36,6 +36,7 @@ class World:
     root: Path
     now: str = TODAY.isoformat()
     env: dict[str, str] = field(default_factory=dict)
+    opened: list[Ledger] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         (self.root / "config.yaml").write_text(CONFIG)
@@ -66,6 +67,7 @@ class World:
 
     def ledger(self) -> Books:
         ledger = open_ledger(self.state, NOON)
+        self.opened.append(ledger)
         with ledger.transaction() as db:
             base = lessons.base_id(db, "lessons")
             db.execute("UPDATE bases SET first_read='2026-06-01', decay_after='2026-06-01' WHERE id=?", (base,))
@@ -87,9 +89,19 @@ class Books:
         norm = normalise(title)
         place = self.ledger.db.execute("SELECT count(*) FROM entries").fetchone()[0]
         values: dict[str, object] = {
-            "base": base or self.base, "title": title, "norm": norm, "section": "Lessons", "handle": handle(norm),
-            "type": "pitfall", "type_source": "tag", "file": str(self.root / "kb" / "lessons.md"), "line": place + 3,
-            "place": place, "state": State.ACTIVE, "created": date(2026, 6, 1), "first_seen": date(2026, 6, 1),
+            "base": base or self.base,
+            "title": title,
+            "norm": norm,
+            "section": "Lessons",
+            "handle": handle(norm),
+            "type": "pitfall",
+            "type_source": "tag",
+            "file": str(self.root / "kb" / "lessons.md"),
+            "line": place + 3,
+            "place": place,
+            "state": State.ACTIVE,
+            "created": date(2026, 6, 1),
+            "first_seen": date(2026, 6, 1),
             "file_ref": 0,
         }
         with self.ledger.transaction() as db:
@@ -98,17 +110,29 @@ class Books:
             recount(db, [number], TODAY)
         return number
 
-    def cite(self, entry: int, session: str, at: str, snippet: str = "as we learned", files: tuple[str, ...] = ()) -> None:
+    def cite(
+        self, entry: int, session: str, at: str, snippet: str = "as we learned", files: tuple[str, ...] = ()
+    ) -> None:
         """Let a session cite an entry in a message of its own."""
         when = datetime.fromisoformat(at).replace(tzinfo=UTC)
         with self.ledger.transaction() as db:
-            holder = Holder(session=session, at=when, observed=False, file=self.transcript(), birth_ns=None,
-                            path="/t/S1.jsonl", cwd=None, record=f"r-{at}", offset=42)
+            holder = Holder(
+                session=session,
+                at=when,
+                observed=False,
+                file=self.transcript(),
+                birth_ns=None,
+                path="/t/S1.jsonl",
+                cwd=None,
+                record=f"r-{at}",
+                offset=42,
+            )
             key = facts.key_of("m", str(entry), session, at)
             message = facts.hold_message(db, key, self.source, holder)
             pattern = db.execute("SELECT id FROM patterns WHERE entry=?", (entry,)).fetchone()[0]
-            mention = MentionFact(pattern=pattern, entry=entry, listed=False, own=0, span=10, prefix=b"p",
-                                  snippet=snippet, files=files)
+            mention = MentionFact(
+                pattern=pattern, entry=entry, listed=False, own=0, span=10, prefix=b"p", snippet=snippet, files=files
+            )
             block = BlockFact(key=key, author="agent_text", norm_length=50, length=50, sha=b"s", mentions=(mention,))
             facts.hold_block(db, message, block, {pattern})
             recount(db, [entry], TODAY)
@@ -128,4 +152,6 @@ class Books:
         named = [(f"quiet-{number}", day) for number in range(sessions)]
         with self.ledger.transaction() as db:
             self.transcript(records=100, messages=90)
-            transcripts.note_activity(db, self.source, [day], named, datetime(day.year, day.month, day.day, 9, tzinfo=UTC))
+            transcripts.note_activity(
+                db, self.source, [day], named, datetime(day.year, day.month, day.day, 9, tzinfo=UTC)
+            )
