@@ -30,6 +30,7 @@ from kbd.store.ledger.kinship import Kin, canonical_key
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.transcripts import FileRow, Tally
+from kbd.store.logorigins import recognise
 from kbd.store.position import Position
 from kbd.store.scan import Found
 
@@ -134,7 +135,7 @@ class Ingest:
         ):
             with self.ledger.transaction():
                 if batch.restarted is not None:
-                    row = transcripts.begin_anew(self.db, row) if source.is_text else row
+                    row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
                     decoder = source.format.decoder(row.relpath, None, tz=self.zone)
                     from_start = True
                 one = _Batch(self, source, row, found, decoder)
@@ -146,14 +147,13 @@ class Ingest:
             self.report.more = batch.more
             yield self.report
 
-
     def _start(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> tuple[FileRow, Position]:
         """Return where to begin: where reading stopped, or at 0 if the file is new or to be read again."""
         if row.position is not None and not row.reread:
             return row, row.position
         if row.position is not None and row.position.offset and not tail.holds(found.path, row.position):
             with self.ledger.transaction():
-                row = transcripts.begin_anew(self.db, row) if source.is_text else row
+                row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
         return row, tail.begin(found.path)
 
 

@@ -83,7 +83,8 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   mtime_ns INTEGER NOT NULL DEFAULT 0,
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
-  first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,   -- text logs: what a rotated copy is recognised by
+  -- text logs: what a rotated copy is recognised by
+  first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
   last_record_at TEXT, fault TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX files_ino ON files(source, dev, ino);

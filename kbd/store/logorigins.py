@@ -1,0 +1,66 @@
+"""Whose the lines of a log are, when the log begins as another one: a rotated or copied log counts once."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from kbd.errors import FileUnreadable
+from kbd.sources.text import text_session
+from kbd.store import tail
+from kbd.store.ledger import transcripts
+from kbd.store.ledger.transcripts import FileRow, Origin, first_bytes
+from kbd.store.logcopies import common_lines, first_line
+from kbd.store.position import Position
+
+COPIED_LINES = 3
+"""So many equal lines in order make a copy across sessions (SPEC 3); within one log's rotations one is enough."""
+
+
+def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
+    """Note how a log begins and what it is a copy of, before any of its present content is stored; return its row.
+
+    Nothing is noted while its first line has no end. The caller holds a transaction.
+
+    Raises:
+        FileUnreadable: the file cannot be read.
+        FileNotFoundError: it is gone.
+    """
+    line = first_line(row.path)
+    if line is None:
+        return row
+    transcripts.set_first_line(db, row.id, line)
+    others = [o for o in transcripts.with_first_line(db, row.source, line) if o.id != row.id]
+    transcripts.set_origins(db, row.id, max((_copied(row, other) for other in others), key=_length, default=()))
+    return transcripts.file_row(db, row.id)
+
+
+def _length(origins: tuple[Origin, ...]) -> int:
+    return origins[-1].end if origins else 0
+
+
+def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
+    """Return whose the first bytes of a log are that are a copy of another's; empty if none are.
+
+    The other file must still hold them; or, when a log was copied aside and truncated (logrotate's copytruncate), the
+    copy must be that of what was read of it before.
+    """
+    same_log = row.session == other.session
+    if same_log and row.relpath != text_session(row.relpath):
+        if other.position is not None and _holds(row.path, other.position):
+            return other.origins_up_to(other.position.offset)
+        if other.old_position is not None and _holds(row.path, other.old_position):
+            return first_bytes(other.old_origins, other.old_position.offset)
+    if other.gone:
+        return ()
+    try:
+        length, lines = common_lines(row.path, other.path)
+    except (FileNotFoundError, FileUnreadable):
+        return ()
+    return other.origins_up_to(length) if length and (same_log or lines >= COPIED_LINES) else ()
+
+
+def _holds(path: str, position: Position) -> bool:
+    try:
+        return position.offset > 0 and tail.holds(path, position)
+    except (FileNotFoundError, FileUnreadable):
+        return False
