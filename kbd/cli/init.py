@@ -17,11 +17,12 @@ import click
 
 from kbd.cli.output import ago, counted, emit, safe, sized
 from kbd.cli.session import Session
-from kbd.config import DecayConfig, data_dir, parse_config, usual_config, write_templates
+from kbd.config import Config, data_dir, parse_config, usual_config, write_templates
 from kbd.config.builtin import LESSONS
+from kbd.config.policies import decay_policy
 from kbd.config.render import NewBase, NewSource, render_config
-from kbd.core.decay import DecayPolicy
 from kbd.core.entries import parse
+from kbd.core.model import Entry
 from kbd.errors import KbdError, UsageError
 from kbd.service.agents import Root, by_agent, find_agents
 from kbd.service.candidates import Candidate, find_candidates
@@ -68,11 +69,21 @@ class Findings:
         """The configuration that would be written."""
         return render_config([self._base()], self._sources())
 
+    @cached_property
+    def config(self) -> Config:
+        """What that text means; raises UsageError."""
+        known, session = formats(), self.session
+        data = self.config_text.encode("utf-8", "surrogateescape")
+        return parse_config(data, self.config_path, roots_of=lambda agent: (
+            known[agent].default_roots(session.env, session.home) if agent in known else ()))
+
     def _base(self) -> NewBase:
         if not self.candidates:
             return NewBase("lessons", (self.short(str(data_dir() / "knowledge")) + "/*.md",))
         name = os.path.basename(self.folder) or "lessons"
-        return NewBase(name, tuple(dict.fromkeys(map(self._pattern, self.candidates))), self.short(self.root or ""))
+        # The relations file goes beside the first pattern: that is a folder made for knowledge, if there is one.
+        homely_first = sorted(self.candidates, key=lambda one: not one.in_place)
+        return NewBase(name, tuple(dict.fromkeys(map(self._pattern, homely_first))), self.short(self.root or ""))
 
     def _pattern(self, candidate: Candidate) -> str:
         folder, name = os.path.split(candidate.path)
@@ -102,8 +113,8 @@ def init(session: Session, yes: bool, no_dates: bool, dry_run: bool, force: bool
     """Find agents and knowledge, show what kbd would watch and write, then write a configuration."""
     found = _find(session)
     old = read_unit(str(found.config_path))
-    _show(found, old, with_dates=not no_dates)
     _require_sound(found)
+    _show(found, old, with_dates=not no_dates)
     if dry_run:
         return 0
     if old is not None and old != found.config_text.encode() and not force:
@@ -133,12 +144,13 @@ def _find(session: Session) -> Findings:
 
 
 def _require_sound(found: Findings) -> None:
-    """Refuse what could not be loaded, such as transcripts inside the knowledge; raises UsageError."""
-    known = formats()
-    parse_config(
-        found.config_text.encode("utf-8", "surrogateescape"), found.config_path,
-        roots_of=lambda agent: known[agent].default_roots(found.session.env, found.session.home) if agent in known else (),
-    )
+    """Refuse what could not be loaded, such as transcripts inside the knowledge, and show it; raises UsageError."""
+    try:
+        _ = found.config
+    except UsageError:
+        for line in found.config_text.splitlines():
+            emit(safe(line))
+        raise
 
 
 def _show(found: Findings, old: bytes | None, *, with_dates: bool) -> None:
@@ -182,15 +194,10 @@ def _knowledge_lines(found: Findings) -> Iterator[str]:
 def _writing_lines(found: Findings) -> Iterator[str]:
     yield "a counter under each entry that is cited: <!-- ref:1 | last:2026-06-11 | decay:active -->"
     yield "a mark before entries that fade, and in time their move to NAME-archive.md beside the file"
-    yield f"which files a lesson applies to: {found.short(_relations(found))}"
+    yield f"which files a lesson applies to: {found.short(found.config.bases[0].relations)}"
     yield f"evidence, backups, locks: {found.short(str(found.session.state_path))}"
     if any(in_git(one.path) for one in found.candidates):
         yield "the knowledge lies in git: counters are written every 15 minutes at most, nothing is committed"
-
-
-def _relations(found: Findings) -> str:
-    config = parse_config(found.config_text.encode("utf-8", "surrogateescape"), found.config_path)
-    return config.bases[0].relations
 
 
 def _undated_lines(found: Findings) -> Iterator[str]:
@@ -225,25 +232,22 @@ def _forecast_lines(found: Findings, *, with_dates: bool) -> Iterator[str]:
 
 
 def _days(found: Findings, *, with_dates: bool) -> list[str]:
-    entries, days = [], {}
+    entries: list[Entry] = []
+    days: dict[int, date] = {}
     for candidate, dates in zip(found.candidates, found.dates, strict=True):
         for entry in candidate.entries:
             if with_dates and entry.line in dates.days:
                 days[len(entries)] = dates.days[entry.line]
             entries.append(entry)
-    policy = DecayPolicy(**_decay_defaults())
+    policy = decay_policy(found.config, found.config.bases[0])
     changes = outlook(subjects(entries, days), policy, found.session.today, FORECAST_DAYS)
     return _day_lines(changes, found.session.today) or ["nothing fades within a year"]
-
-
-def _decay_defaults() -> dict[str, object]:
-    return {name: getattr(DecayConfig(), name) for name in DecayConfig.__struct_fields__}
 
 
 def _day_lines(changes: Sequence[Day], today: date) -> list[str]:
     """Return the first change, the standings after a week, a month and a quarter, and the last change of the year."""
     ends = [today + timedelta(days=ahead) for ahead in (1, 7, 30, 90, FORECAST_DAYS)]
-    shown: list[Day] = changes[:1] if changes else []
+    shown = list(changes[:1])
     for end in ends:
         last = next((day for day in reversed(changes) if day.on <= end), None)
         if last is not None and last not in shown:
