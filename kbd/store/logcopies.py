@@ -35,6 +35,13 @@ def common_lines(path_a: StrPath, path_b: StrPath) -> tuple[int, int]:
             equal += same
 
 
+def lines_before(path: StrPath, offset: int) -> int:
+    """Return how many line ends stand before an offset. Raises as `read_batch`."""
+    with open_bytes(path) as stream:
+        starts = range(0, offset, _CHUNK)
+        return sum(stream.read(start, min(_CHUNK, offset - start)).count(b"\n") for start in starts)
+
+
 def _equal_bytes(a: bytes, b: bytes) -> int:
     """Return the length of the common beginning, by halving."""
     low, high = 0, min(len(a), len(b))

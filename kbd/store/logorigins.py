@@ -9,7 +9,7 @@ from kbd.sources.text import text_session
 from kbd.store import tail
 from kbd.store.ledger import transcripts
 from kbd.store.ledger.transcripts import FileRow, Origin, first_bytes
-from kbd.store.logcopies import common_lines, first_line
+from kbd.store.logcopies import common_lines, first_line, lines_before
 from kbd.store.position import Position
 
 COPIED_LINES = 3
@@ -39,24 +39,35 @@ def _length(origins: tuple[Origin, ...]) -> int:
 
 
 def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
-    """Return whose the first bytes of a log are that are a copy of another's; empty if none are.
+    """Return whose the first bytes of a log are that are a copy of another's; empty if none are."""
+    is_rotated = row.session == other.session and row.relpath != text_session(row.relpath)
+    read = _as_read(row, other)
+    if read and is_rotated:
+        return read
+    length, lines = _in_common(row, other)
+    if length and (row.session == other.session or lines >= COPIED_LINES):
+        return other.origins_up_to(length)
+    if read and lines_before(row.path, read[-1].end) >= COPIED_LINES:
+        # The other file no longer holds these lines: a copy by their times, but without times they are its own.
+        return tuple(Origin(o.end, row.stream, o.session) for o in read)
+    return ()
 
-    The other file must still hold them; or, when a log was copied aside and truncated (logrotate's copytruncate), the
-    copy must be that of what was read of it before.
-    """
-    same_log = row.session == other.session
-    if same_log and row.relpath != text_session(row.relpath):
-        if other.position is not None and _holds(row.path, other.position):
-            return other.origins_up_to(other.position.offset)
-        if other.old_position is not None and _holds(row.path, other.old_position):
-            return first_bytes(other.old_origins, other.old_position.offset)
-    if other.gone:
-        return ()
+
+def _as_read(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
+    """Return whose the beginning is if the log begins with all that was read of the other, now or before it shrank."""
+    if other.position is not None and _holds(row.path, other.position):
+        return other.origins_up_to(other.position.offset)
+    if other.old_position is not None and _holds(row.path, other.old_position):
+        return first_bytes(other.old_origins, other.old_position.offset)
+    return ()
+
+
+def _in_common(row: FileRow, other: FileRow) -> tuple[int, int]:
+    """Return the bytes and lines that both files begin with at this moment."""
     try:
-        length, lines = common_lines(row.path, other.path)
+        return (0, 0) if other.gone else common_lines(row.path, other.path)
     except (FileNotFoundError, FileUnreadable):
-        return ()
-    return other.origins_up_to(length) if length and (same_log or lines >= COPIED_LINES) else ()
+        return 0, 0
 
 
 def _holds(path: str, position: Position) -> bool:
