@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from kbd.cli.output import ago, counted, emit, safe, sized
+from kbd.cli.output import ago, counted, emit, safe, short, sized
 from kbd.cli.session import Session
 from kbd.config import Config, data_dir, parse_config, usual_config, write_templates
 from kbd.config.builtin import LESSONS
@@ -74,8 +74,11 @@ class Findings:
         """What that text means; raises UsageError."""
         known, session = formats(), self.session
         data = self.config_text.encode("utf-8", "surrogateescape")
-        return parse_config(data, self.config_path, roots_of=lambda agent: (
-            known[agent].default_roots(session.env, session.home) if agent in known else ()))
+        return parse_config(
+            data,
+            self.config_path,
+            roots_of=lambda agent: known[agent].default_roots(session.env, session.home) if agent in known else (),
+        )
 
     def _base(self) -> NewBase:
         if not self.candidates:
@@ -98,9 +101,7 @@ class Findings:
 
     def short(self, path: str) -> str:
         """Return a path with `~` for the home."""
-        home = self.session.home.rstrip("/")
-        inside = home and (path == home or path.startswith(home + "/"))
-        return "~" + path.removeprefix(home) if inside else path
+        return short(path, self.session.home)
 
 
 @click.command("init")
@@ -178,8 +179,11 @@ def _agent_lines(found: Findings) -> Iterator[str]:
         for root in roots:
             yield f"{agent:<12}  {found.short(root.path)}"
             age = f", newest {ago((now - root.newest).total_seconds())} ago" if root.newest else ""
-            yield f"{'':12}  {counted(root.files, 'transcript')}, {sized(root.size)}{age}" if root.files else (
-                f"{'':12}  no transcripts" + ("" if agent in found.agents else ": left out"))
+            yield (
+                f"{'':12}  {counted(root.files, 'transcript')}, {sized(root.size)}{age}"
+                if root.files
+                else (f"{'':12}  no transcripts" + ("" if agent in found.agents else ": left out"))
+            )
     if not found.agents:
         yield f"none found; whatever agents write into {found.short(str(data_dir() / 'logs'))} is read"
 

@@ -17,6 +17,7 @@ from kbd.errors import KbdError
 
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
+    "doctor": "kbd.cli.doctor:doctor",
     "init": "kbd.cli.init:init",
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
@@ -24,6 +25,7 @@ COMMANDS = {
     "run": "kbd.cli.running:run",
     "service": "kbd.cli.service:service",
     "show": "kbd.cli.seeing:show",
+    "sources": "kbd.cli.sources:sources",
     "status": "kbd.cli.health:status",
 }
 ALIASES = {"explain": "show"}

@@ -45,6 +45,13 @@ def safe(text: str) -> str:
     return printable(text)
 
 
+def short(path: str, home: str) -> str:
+    """Return a path with `~` for the home."""
+    home = home.rstrip("/")
+    inside = home and (path == home or path.startswith(home + "/"))
+    return "~" + path.removeprefix(home) if inside else path
+
+
 def terminal_width() -> int | None:
     """Return the columns of the terminal; None in a pipe, where nothing is cut."""
     return shutil.get_terminal_size((_FAMILIAR_WIDTH, 24)).columns if sys.stdout.isatty() else None
@@ -57,6 +64,13 @@ def fit(text: str, columns: int | None) -> str:
     while text and width(text) > columns - 1:
         text = text[: max(min(len(text) - 1, columns - 1), 0)]
     return text + "…"
+
+
+def wrapped(text: str, columns: int | None, indent: int) -> str:
+    """Return a text broken into lines of a width in columns, the first indented by two, the others by `indent`."""
+    if columns is None:
+        return f"  {text}"
+    return click.wrap_text(text, columns, initial_indent="  ", subsequent_indent=" " * indent)
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:

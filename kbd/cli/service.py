@@ -10,7 +10,7 @@ from difflib import unified_diff
 
 import click
 
-from kbd.cli.output import counted, emit, emit_json, safe, say
+from kbd.cli.output import counted, emit, emit_json, safe, say, short
 from kbd.cli.service_file import LOG_NAME, Installed, look, manager_env, place_of, state_of
 from kbd.cli.session import Session
 from kbd.config import data_dir, write_templates
@@ -210,7 +210,7 @@ def status(session: Session, system: bool, as_json: bool) -> int:
     if as_json:
         emit_json({"service": _as_json(found)})
     else:
-        _print_status(found)
+        _print_status(found, session.home)
     if found.state.active != "active":
         return NotRunning.exit_code
     return 0 if found.is_current and found.state.enabled else 1
@@ -231,8 +231,8 @@ def _as_json(found: Installed) -> dict[str, object]:
     }
 
 
-def _print_status(found: Installed) -> None:
-    emit(f"file        {safe(found.place.path)}")
+def _print_status(found: Installed, home: str) -> None:
+    emit(f"file        {safe(short(found.place.path, home))}")
     emit(f"installed   {_installed_words(found)}")
     emit(f"enabled     {'yes' if found.state.enabled else 'no: `kbd service install` lets it start by itself'}")
     emit(f"active      {_active_words(found.state)}")
