@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kbd.config import BaseConfig, SourceConfig
@@ -128,7 +128,7 @@ class _SourcePass:
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id)
         seen: set[int] = set()
         whole = True
-        for item in found:
+        for item in self._renamed_first(found, known):
             if self.watchers.stop():
                 self.report.complete = False
                 return
@@ -145,6 +145,14 @@ class _SourcePass:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
 
+    def _renamed_first(
+        self, found: Iterable[Found[FileKind] | Problem], known: Mapping[tuple[int, int], FileMark]
+    ) -> Iterable[Found[FileKind] | Problem]:
+        """Put the logs that are known by their inode first: a copy of one that was renamed since is known by it."""
+        if not self.spec.is_text:
+            return found
+        return sorted(found, key=lambda item: isinstance(item, Found) and (item.dev, item.ino) not in known)
+
     def _is_due(
         self, item: Found[FileKind], known: dict[tuple[int, int], FileMark], seen: set[int], *, all_files: bool
     ) -> bool:
@@ -160,7 +168,9 @@ class _SourcePass:
 
     def follow(self, hints: Iterable[str]) -> None:
         """Look only at the files that events named."""
-        for item in self._named(hints):
+        named = list(self._named(hints))
+        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if named else {}
+        for item in self._renamed_first(named, known):
             if self.watchers.stop():
                 self.report.complete = False
                 return
