@@ -14,7 +14,7 @@ from kbd.store.gitstate import git_dir
 _SECONDS = 60.0
 _LINE = re.compile(rb"([0-9a-f]{40,64}) [0-9]+ ([0-9]+)(?: [0-9]+)?")
 _UNCOMMITTED = frozenset(b"0")
-# Only what is on this disk, and no program that a repository's configuration names; a partial clone fetches nothing.
+# Only what is on this disk: a partial clone fetches nothing. Text converters and monitors do not run.
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
