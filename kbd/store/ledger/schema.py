@@ -84,11 +84,13 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
   -- text logs: what a rotated copy is recognised by
-  first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
+  first_line TEXT, old_first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
   last_record_at TEXT, fault TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX files_ino ON files(source, dev, ino);
 CREATE INDEX files_path ON files(source, path);
+CREATE INDEX files_first_line ON files(first_line);
+CREATE INDEX files_old_first_line ON files(old_first_line);
 
 CREATE TABLE marks (                    -- when the bytes from an offset on were first read: the time of untimed lines
   file INTEGER NOT NULL, offset INTEGER NOT NULL, at TEXT NOT NULL, PRIMARY KEY (file, offset)

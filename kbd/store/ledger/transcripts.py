@@ -194,9 +194,10 @@ def set_origins(db: sqlite3.Connection, file: int, origins: tuple[Origin, ...]) 
 
 
 def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
-    """Return the logs of a source that begin with this line, those that are there first, then in order of sight."""
+    """Return the logs that begin, or began before they shrank, with this line; those that are there first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=? AND first_line=? ORDER BY gone, id",  # noqa: S608 - a constant
+        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND (first_line=?2 OR old_first_line=?2) "  # noqa: S608 - a constant
+        "ORDER BY gone, id",
         (source, first_line),
     )
     return [_file(r) for r in rows]
@@ -205,8 +206,8 @@ def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> lis
 def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
     """Note that a log was truncated or rewritten in place: its content is another from now on."""
     db.execute(
-        "UPDATE files SET old_origins=?, old_position=position, stream=?, origins='[]', first_line=NULL, state=NULL, "
-        "high=0 WHERE id=?",
+        "UPDATE files SET old_origins=?, old_position=position, old_first_line=first_line, stream=?, origins='[]', "
+        "first_line=NULL, state=NULL, high=0 WHERE id=?",
         (_encode_origins(file.origins_up_to(file.offset)), secrets.token_hex(8), file.id),
     )
     db.execute("DELETE FROM marks WHERE file=?", (file.id,))
