@@ -7,13 +7,14 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from kbd.cli.output import Column, ago, counted, fit, safe, sized, table, terminal_width
+from kbd.cli.output import Column, ago, counted, fit, safe, sized, table, terminal_width, wrapped
 from kbd.service.status.sums import deferred, overruled, pending_entries
 from kbd.service.status.values import Situation, Status
 
 HEALTH_COLOURS = {"ok": "green", "degraded": "yellow", "down": "red"}
 DUE_SHOWN = 5
 PREDICATES_SHOWN = 3
+PROBLEMS_SHOWN = 3
 
 
 class Screen:
@@ -48,13 +49,13 @@ class Screen:
             parts.append(beat.watching)
             if beat.last_pass_at:
                 parts.append(f"last pass {ago((self.told.real_now - beat.last_pass_at).total_seconds())} ago")
-        return f"{health}  " + safe(", ".join(parts))
+        return wrapped(f"{health}  {safe(', '.join(parts))}", self.columns, 2).lstrip()
 
     def _reasons(self) -> Iterator[str]:
         for reason in self.said.reasons:
-            yield f"  {click.style(reason.code, fg='yellow')}  {safe(reason.what)}"
+            yield wrapped(f"{click.style(reason.code, fg='yellow')}  {safe(reason.what)}", self.columns, 4)
             if reason.remedy:
-                yield f"    → {safe(reason.remedy)}"
+                yield wrapped(f"  → {safe(reason.remedy)}", self.columns, 6)
 
     def _sources(self) -> Iterator[str]:
         if not self.said.sources:
@@ -148,17 +149,27 @@ class Screen:
         if files:
             yield from ("", "pending writes")
         for path, number in files.items():
-            yield safe(f"  {path}: {counted(number, 'entry')}; {why.get(path, 'at the next pass')}")
+            text = f"{path}: {counted(number, 'entry')}; {why.get(path, 'at the next pass')}"
+            yield wrapped(safe(text), self.columns, 4)
 
     def _overruled(self) -> Iterator[str]:
         edits = overruled(self.told)
         if edits:
             yield from ("", "hand edits overruled in the last 7 days")
-        yield from (safe(f"  {edit.at[:10]}  {edit.title}: {edit.detail}") for edit in edits)
+        for edit in edits:
+            yield wrapped(safe(f"{edit.at[:10]}  {edit.title}: {edit.detail}"), self.columns, 4)
 
     def _problems(self) -> Iterator[str]:
-        rest = [p for p in self.said.problems if p.code != "overruled"]
-        if rest:
-            yield ""
-            yield f"{counted(len(rest), 'problem')}; such as {safe(rest[0].where)}: {safe(rest[0].what)}"
-            yield "  → `kbd lint` shows those of files"
+        told = tuple(reason.what for reason in self.said.reasons)
+        rest = [
+            p
+            for p in self.said.problems
+            if p.code != "overruled" and not any(f"{p.where}: {p.what}" in t for t in told)
+        ]
+        if not rest:
+            return
+        yield from ("", counted(len(rest), "problem"))
+        for p in rest[:PROBLEMS_SHOWN]:
+            yield fit(safe(f"  {p.where}: {p.what}"), self.columns)
+        if len(rest) > PROBLEMS_SHOWN:
+            yield f"  {len(rest) - PROBLEMS_SHOWN:,} more; `kbd lint` and `kbd doctor` name them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from functools import cached_property
 from pathlib import Path
 
+import kbd.sources
 from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir, state_path
 from kbd.errors import LedgerDamaged, UsageError
 from kbd.store.ledger import Ledger, open_reading
@@ -38,8 +40,11 @@ class Session:
 
     @cached_property
     def config(self) -> Config:
-        """The configuration; raises UsageError with all its faults."""
-        return self.load()
+        """The configuration; raises UsageError with all its faults.
+
+        Agents' usual folders are not held against the bases: that takes all decoders, and reading commands are quick.
+        """
+        return load_config(self.config_path, _agents()) if self.config_path else default_config(data_dir())
 
     @cached_property
     def config_path(self) -> Path | None:
@@ -47,8 +52,17 @@ class Session:
         return find_config(self._config_option, self.env)
 
     def load(self) -> Config:
-        """Read the configuration anew; raises UsageError with all its faults."""
-        return load_config(self.config_path) if self.config_path else default_config(data_dir())
+        """Read the configuration anew, all checks included; raises UsageError with all its faults."""
+        if self.config_path is None:
+            return default_config(data_dir())
+        from kbd.sources.registry import formats  # noqa: PLC0415 - imports every decoder
+
+        known = formats()
+        return load_config(
+            self.config_path,
+            frozenset(known),
+            lambda agent: known[agent].default_roots(self.env, self.home) if agent in known else (),
+        )
 
     @property
     def state_path(self) -> Path:
@@ -96,6 +110,11 @@ class Session:
         finally:
             if ledger is not None:
                 ledger.close()
+
+
+def _agents() -> frozenset[str]:
+    """Return the agents whose transcripts can be read: a source's module has the name of its agent."""
+    return frozenset(module.name.replace("_", "-") for module in pkgutil.iter_modules(kbd.sources.__path__))
 
 
 def parse_now(text: str) -> datetime:

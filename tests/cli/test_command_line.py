@@ -11,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from kbd import __version__
-from kbd.cli import main as command_line
-from kbd.cli.main import COMMANDS, main
+from kbd.cli import session as session_module
+from kbd.cli.main import COMMANDS, _exit_code, main
 from kbd.cli.session import Session, parse_now
+from kbd.config.sections import AGENTS
 from kbd.errors import KbdError, LockTimeout, UsageError
+from kbd.sources.registry import formats
 from tests.cli.test_listing_command import LOCK
 
 KBD = [sys.executable, "-m", "kbd"]
@@ -72,6 +74,18 @@ def test_a_session_keeps_the_given_time_and_knows_the_real_one(tmp_path):
     assert session.real_now() > given
 
 
+def test_agents_known_by_the_names_of_their_modules_are_those_that_can_be_read():
+    assert session_module._agents() & AGENTS == set(formats()) & AGENTS
+
+
+def test_an_agent_that_cannot_be_read_yet_is_a_problem_in_status(world):
+    unread = sorted(AGENTS - set(formats()))
+    if unread:
+        config = world.root / "config.yaml"
+        config.write_text(config.read_text() + f"  - {{agent: {unread[0]}}}\n")
+        assert [problem["code"] for problem in world.answer("status")["problems"]] == ["agent_unsupported"]
+
+
 def test_every_command_is_there_and_has_help():
     for name in COMMANDS:
         result = CliRunner().invoke(main, [name, "--help"])
@@ -118,7 +132,7 @@ def test_what_is_raised_becomes_an_exit_code(raised, code, capfd):
 
     saved = os.dup(1)
     try:
-        assert command_line._exit_code(call) == code
+        assert _exit_code(call) == code
     finally:
         os.dup2(saved, 1)
         os.close(saved)
@@ -129,10 +143,10 @@ def test_a_fault_of_kbd_is_one_line_and_a_traceback_on_demand(capsys, monkeypatc
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.delenv("KBD_DEBUG", raising=False)
-    command_line._exit_code(call)
+    _exit_code(call)
     assert capsys.readouterr().err.count("\n") == 1
     monkeypatch.setenv("KBD_DEBUG", "1")
-    command_line._exit_code(call)
+    _exit_code(call)
     assert "Traceback" in capsys.readouterr().err
 
 

@@ -1,10 +1,13 @@
 """`kbd status`: the fixed JSON, health, exit codes, the screen."""
 
 import os
+import re
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+import kbd
 from kbd import __version__
 from kbd.core.model import Problem, State
 from kbd.store.heartbeat import HEARTBEAT_NAME, Heartbeat, write_heartbeat
@@ -272,6 +275,13 @@ def test_a_write_that_waits_its_turn_is_no_fault(healthy):
     assert f"{place}: 1 entry; written 3 s ago" in healthy.run("status").stdout
 
 
+def test_what_status_sees_itself_is_not_said_twice(healthy):
+    books = healthy.ledger()
+    with books.ledger.transaction() as db:
+        lessons.set_fault(db, Problem("no_sight", "sources", "no record was read", "check"))
+    assert healthy.answer("status")["health"] == "ok"
+
+
 def test_a_broken_relations_file_is_seen_at_once(healthy):
     (healthy.root / "kb" / ".knowledge-graph.yaml").write_text("- {s: [")
     answer = healthy.answer("status")
@@ -343,6 +353,15 @@ def test_a_second_root_of_a_source_belongs_to_it_and_a_removed_source_does_not_c
         for name in ("logs-2", "removed"):
             db.execute("INSERT INTO sources(name, root, agent) VALUES (?, '/x', 'text')", (name,))
     assert [source["name"] for source in healthy.answer("status")["sources"]] == ["logs", "logs-2"]
+
+
+def test_every_reason_is_documented():
+    root = Path(kbd.__file__).parent
+    code = (root / "service" / "status" / "reasons.py").read_text()
+    readme = (root.parent / "README.md").read_text()
+    table = readme.partition("### Reasons in `status`")[2].partition("###")[0]
+    given = set(re.findall(r'Reason\(\s*"(\w+)"', code)) | {"no_sight", "relations_unreadable"}
+    assert given == set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE))
 
 
 def test_the_screen_fits_eighty_columns(healthy):

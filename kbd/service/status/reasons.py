@@ -14,14 +14,16 @@ from kbd.store.ledger.survey import sessions_and_citations
 RESTORED_DAYS = 7
 USUAL_FAULTS = frozenset({"write_deferred"})
 """A write that waits its turn is the usual course; it is shown as pending."""
+SEEN_ANEW = frozenset({"relations_unreadable", "no_sight", "no_citations", "format_alarm"})
+"""What status judges itself at every call; what the last pass said of it may be mended by now."""
 _REASON_OF_FAULT = dict.fromkeys(("source_missing", "folder_unreadable", "file_unreadable"), "source_unreadable")
 
 
 def standing_faults(told: Situation) -> list[Problem]:
-    """Return the standing faults; what the edge saw just now of relations files replaces what the last pass saw."""
+    """Return the standing faults, those of relations files as the edge saw them just now."""
     stored = lessons.faults(told.ledger.db) if told.ledger else []
     fresh = [p for base in told.bases for p in base.problems if p.code == "relations_unreadable"]
-    return [p for p in stored if p.code not in ("relations_unreadable", *USUAL_FAULTS)] + fresh
+    return [p for p in stored if p.code not in USUAL_FAULTS | SEEN_ANEW] + fresh
 
 
 def reasons_of(told: Situation, faults: Sequence[Problem]) -> Iterator[Reason]:
