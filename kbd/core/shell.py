@@ -33,6 +33,7 @@ _MAX_VALUE = 65_536  # a variable that doubles itself must not fill the memory
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w-]{0,9}$")
+_COULD_BE_PATH = re.compile(r"[/\\.]")
 _NOT_IN_PATH = re.compile(r"[\s'\"`()|;<>]|://")
 _CODE_TOKEN = re.compile(r"[^\s'\"`()\[\]{}<>|;,=?!$#&:]+")
 _RUN_STRING = re.compile(r"-[A-Za-z]*c|-Command|/c", re.IGNORECASE)
@@ -228,6 +229,8 @@ class _Reading:
 
     def _name(self, words: Sequence[str], directory: str) -> None:
         for word in words:
+            if not _COULD_BE_PATH.search(word):
+                continue
             for part in (word, word.partition("=")[2], word.rpartition(":")[2]):
                 if is_path(part) and len(self.named) < MAX_NAMED:
                     self.named.setdefault(join_path(directory, part))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 MAX_DEPTH = 40  # nested commands below this depth are read as if they stood side by side
 MAX_PIECES = 100_000  # a hostile text of quotes or separators only would take seconds; here-documents cost nothing
 
+_BLANKS = re.compile(r"[ \t\r]+")
 _PLAIN = re.compile(r"[^ \t\r\n\\'\"`$;&|<>()]+")
 _IN_DOUBLE = re.compile(r'[^"\\$`]+')
 _REDIRECT = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]")
@@ -90,14 +91,17 @@ class _Lexer:
             if char == closer:
                 self.at += 1
                 break
-            if self._blank(char):
+            if char in " \t\r\\#" and self._blank(char):
                 continue
-            if char == "\n" or char in ";&|()" and not self.text.startswith("&>", self.at):
+            if char in "\n;&|()" and not self.text.startswith("&>", self.at):
                 self._keep(segment)
                 segment = Segment(group)
                 self._separator(char, group)
+            elif char in "<>&":
+                self._redirect(segment)
             else:
-                self._part(segment)
+                segment.words.append(self._word(group))
+                self.word_end = self.at
         self._keep(segment)
         self.closer = outer
 
@@ -112,8 +116,9 @@ class _Lexer:
             self.segments.append(segment)
 
     def _blank(self, char: str) -> bool:
-        if char in " \t\r":
-            self.at += 1
+        blanks = _BLANKS.match(self.text, self.at)
+        if blanks is not None:
+            self.at = blanks.end()
         elif self.text.startswith("\\\n", self.at):
             self.at += 2
         elif char == "#":
@@ -158,24 +163,18 @@ class _Lexer:
         self.arithmetic_ends = end >= 0
         self.at = self.at + opener if end < 0 else end + 2
 
-    def _part(self, segment: Segment) -> None:
-        redirect = _REDIRECT.match(self.text, self.at)
-        if redirect is None:
-            segment.words.append(self._word(segment.group))
-            self.word_end = self.at
-            return
+    def _redirect(self, segment: Segment) -> None:
+        found = _REDIRECT.match(self.text, self.at)
         if self.word_end == self.at and segment.words and segment.words[-1].isdigit():
             segment.words.pop()  # the descriptor of `2>file`
-        self.at = redirect.end()
-        self._redirect(segment, redirect.group())
-
-    def _redirect(self, segment: Segment, operator: str) -> None:
+        operator = found.group() if found else ""
+        self.at += len(operator)
         if operator in ("<", ">") and self.text.startswith("(", self.at):
             self.at += 1
             self._nested(")", segment.group)
             return
-        while self.at < len(self.text) and self.text[self.at] in " \t":
-            self.at += 1
+        blanks = _BLANKS.match(self.text, self.at)
+        self.at = blanks.end() if blanks else self.at
         target = self._word(segment.group)
         if operator in ("<<", "<<-"):
             self.pending.append((segment, len(segment.bodies), target, operator == "<<-"))

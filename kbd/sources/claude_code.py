@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 import msgspec
 
 from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, SessionId
+from kbd.core.seam import SEAM_CHARS
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import IGNORED, NOTHING, UNKNOWN, FileKind, Item
 from kbd.sources.jsonl import Json, decode_record, object_of, text_of
@@ -90,6 +91,7 @@ class ClaudeCode:
 class _State(msgspec.Struct, array_like=True):
     first: list[FirstTime] = []
     files: list[SeenFile] = []
+    said: tuple[str, str] = ("", "")
 
 
 class ClaudeDecoder:
@@ -108,6 +110,7 @@ class ClaudeDecoder:
         self._tz = tz
         self._first = FirstTimes(saved.first)
         self._files = RecentFiles(saved.files)
+        self._said = saved.said
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
@@ -118,8 +121,8 @@ class ClaudeDecoder:
         return NOTHING
 
     def state(self) -> bytes:
-        """Return the remembered message times and files."""
-        return msgspec.json.encode(_State(self._first.saved(), self._files.saved()))
+        """Return the remembered message times and files, and how the last text ended."""
+        return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), self._said))
 
     def _item(self, line: Json, offset: int) -> Item:
         at = read_time(line.get("timestamp"), self._tz)
@@ -145,7 +148,10 @@ class ClaudeDecoder:
             blocks,
             offset,
             recent=self._files.before(at),
+            before=self._said[1] if native_id and native_id == self._said[0] else "",
         )
+        last = blocks[-1]
+        self._said = (native_id or "", last.text[-SEAM_CHARS:] if last.author is Author.AGENT_TEXT else "")
         self._files.note(blocks, cwd, at)
         return Item(RecordKind.MESSAGE, (found,), at)
 

@@ -19,6 +19,7 @@ _LEADING = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _LONGEST = 64
+_FIRST = frozenset("0123456789[(#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class LineTime:
 
 def leading_time(line: str) -> LineTime | None:
     """Return the time `line` begins with, None if it begins with none or with an impossible one."""
-    found = _LEADING.match(line[:_LONGEST])
+    found = _LEADING.match(line[:_LONGEST]) if line[:1] in _FIRST else None
     if found is None:
         return None
     clock = found["clock"] or found["time"]
@@ -59,8 +60,8 @@ def leading_time(line: str) -> LineTime | None:
 
 
 def _clock(text: str) -> time:
-    whole, _, fraction = text.replace(",", ".").partition(".")
-    return time.fromisoformat(whole).replace(microsecond=int(fraction[:6].ljust(6, "0")) if fraction else 0)
+    seconds = int(text[6:8]) if len(text) > 5 else 0
+    return time(int(text[:2]), int(text[3:5]), seconds, int(text[9:15].ljust(6, "0")) if len(text) > 9 else 0)
 
 
 def _zone(text: str) -> tzinfo:

@@ -48,23 +48,23 @@ class FirstTimes:
 
     def __init__(self, saved: Iterable[FirstTime] = ()) -> None:
         """Begin with what `saved` returned."""
-        self._times = dict(saved)
+        self._times = {native_id: from_micros(micros) for native_id, micros in saved}
 
     def of(self, native_id: str | None, at: datetime | None) -> datetime | None:
         """Return the time of the first record of a message, which is `at` if this is the first that has a time."""
         if native_id is None:
             return at
-        known = self._times.pop(native_id, None)
-        micros = to_micros(at) if known is None else known
-        if micros is not None:
-            self._times[native_id] = micros
+        first = self._times.pop(native_id, None) or at
+        if first is not None:
+            self._times[native_id] = first
             if len(self._times) > REMEMBERED_MESSAGES:
                 del self._times[next(iter(self._times))]
-        return from_micros(micros)
+        return first
 
     def saved(self) -> list[FirstTime]:
         """Return what the constructor takes, oldest first."""
-        return list(self._times.items())
+        times = ((native_id, to_micros(time)) for native_id, time in self._times.items())
+        return [(native_id, micros) for native_id, micros in times if micros is not None]
 
 
 class RecentFiles:
@@ -72,34 +72,32 @@ class RecentFiles:
 
     def __init__(self, saved: Iterable[SeenFile] = ()) -> None:
         """Begin with what `saved` returned."""
-        self._files = {path: (mode, micros) for path, mode, micros in saved}
+        self._files = {path: (mode, from_micros(micros)) for path, mode, micros in saved}
 
     def before(self, at: datetime | None) -> tuple[Touch, ...]:
         """Return the files touched in the ten minutes up to `at`, newest first, at most five."""
-        now = to_micros(at)
-        if now is None:
+        if at is None or not self._files:
             return ()
-        span = RECENT // timedelta(microseconds=1)
-        near = [(micros, path, mode) for path, (mode, micros) in self._files.items() if 0 <= now - micros <= span]
-        near.sort(key=lambda seen: -seen[0])
+        seen = [(time, path, mode) for path, (mode, time) in self._files.items() if time is not None and time <= at]
+        near = [one for one in seen if at - one[0] <= RECENT]
+        near.sort(key=lambda one: one[0], reverse=True)
         return tuple(Touch(path, mode) for _, path, mode in near[:RECENT_FILES])
 
     def note(self, blocks: Iterable[Block], cwd: str | None, at: datetime | None) -> None:
         """Remember the files that tool calls among `blocks` read or wrote."""
-        micros = to_micros(at)
-        if micros is None:
+        if at is None:
             return
         for block in blocks:
             for touch in block.call.touched if block.call else ():
                 if touch.mode is not TouchMode.MENTION and len(touch.path) <= _MAX_PATH:
-                    self._note(join_path(cwd or "", touch.path), touch.mode, micros)
+                    self._note(join_path(cwd or "", touch.path), touch.mode, at)
 
-    def _note(self, path: str, mode: TouchMode, micros: int) -> None:
+    def _note(self, path: str, mode: TouchMode, at: datetime) -> None:
         self._files.pop(path, None)
-        self._files[path] = (mode, micros)
+        self._files[path] = (mode, at)
         if len(self._files) > REMEMBERED_FILES:
             del self._files[next(iter(self._files))]
 
     def saved(self) -> list[SeenFile]:
         """Return what the constructor takes, oldest first."""
-        return [(path, mode, micros) for path, (mode, micros) in self._files.items()]
+        return [(path, mode, to_micros(time) or 0) for path, (mode, time) in self._files.items()]

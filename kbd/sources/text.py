@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, tzinfo
+from typing import Literal
 
 import msgspec
 
@@ -34,6 +35,9 @@ _NOT_LOGS = re.compile(
     re.IGNORECASE,
 )
 _ROTATION = re.compile(r"(?<=[^/])(?:\.\d{1,4}|[-.]\d{4}-?\d\d-?\d\d(?:-\d+)?)$")
+
+
+Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 
 
 def text_session(relpath: str) -> str:
@@ -76,7 +80,7 @@ class _Clock(msgspec.Struct, array_like=True):
 
 
 class _State(msgspec.Struct, array_like=True):
-    encoding: str = "utf-8"
+    encoding: Encoding = "utf-8"
     carry: bytes = b""
     clock: _Clock = msgspec.field(default_factory=_Clock)
     clock_before: _Clock = msgspec.field(default_factory=_Clock)
@@ -96,8 +100,8 @@ class TextDecoder:
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line first read at `observed`; return the paragraph it closes, if any."""
-        text = self._text(record)
-        return NOTHING if text is None else gather([self._line(record.offset, _shown(text), observed)])
+        found = self._text(record)
+        return NOTHING if found is None else gather([self._line(found[0], _shown(found[1]), observed)])
 
     def flush(self) -> Decoded:
         """Return the open paragraph as it stands."""
@@ -107,23 +111,36 @@ class TextDecoder:
         """Return the open paragraph and the time its successors inherit; at most some 256 KiB."""
         return msgspec.json.encode(self._now)
 
-    def _text(self, record: Record) -> str | None:
-        """Return the line's text; None while a UTF-16 line was cut at a byte that only looks like a newline."""
-        now = self._now
+    def _text(self, record: Record) -> tuple[int, str] | None:
+        """Return the line's offset and text; None while a newline byte turned out to be half of a UTF-16 unit."""
         if record.offset == 0:
-            marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-            now.encoding, now.carry = marks.get(record.data[:2], "utf-8"), b""
-        if now.encoding == "utf-8":
-            return record.data.decode("utf-8", "replace")
-        little = now.encoding == "utf-16-le"
-        data, start = now.carry + record.data, record.offset - len(now.carry)
-        newline_fits = (record.offset + len(record.data)) % 2 == (0 if little else 1)
-        if not newline_fits and len(data) < MAX_PARAGRAPH_CHARS:
-            now.carry = data + b"\n"
+            head = record.data[:2]
+            utf_16: Encoding = "utf-16-le" if head == b"\xff\xfe" else "utf-16-be"
+            self._now.encoding = utf_16 if head in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+            self._now.carry = b""
+        if self._now.encoding == "utf-8":
+            return record.offset, record.data.decode("utf-8", "replace")
+        data, start = self._now.carry + record.data, record.offset - len(self._now.carry)
+        self._now.carry = b""
+        big, odd = self._now.encoding == "utf-16-be", (start + len(data)) % 2
+        if (not data.endswith(b"\0") or not odd if big else odd) and len(data) < MAX_PARAGRAPH_CHARS:
+            self._now.carry = data + b"\n"
             return None
-        now.carry = b""
-        units = data[start % 2 :] if little else data.removesuffix(b"\x00")
-        return units.decode(now.encoding, "replace")
+        return (start, data[:-1].decode("utf-16-be", "replace")) if big else self._little(start, data)
+
+    def _little(self, start: int, data: bytes) -> tuple[int, str]:
+        """Return a line of little-endian text.
+
+        The second byte of the newline before it comes first. Is it not zero, then that was no newline but a character
+        such as U+4E0A, and the line goes on.
+        """
+        if start % 2 == 0 or data.startswith(b"\0"):
+            return start, data[start % 2 :].decode("utf-16-le", "replace")
+        text = (b"\n" + data).decode("utf-16-le", "replace")
+        if not self._now.lines:
+            return start, text
+        offset, before, _, _ = self._now.lines[-1]
+        return offset, before + text
 
     def _line(self, offset: int, text: str, observed: datetime) -> Item:
         now = self._now

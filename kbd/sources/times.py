@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta, tzinfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
 
 
@@ -46,7 +47,7 @@ def _from_number(number: float) -> datetime | None:
 
 def to_micros(time: datetime | None) -> int | None:
     """Return microseconds since the epoch, for a state."""
-    return None if time is None else (time - EPOCH) // timedelta(microseconds=1)
+    return None if time is None else (time - EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int | None) -> datetime | None:
