@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
 from kbd.core.normal import normalise_mapped
@@ -24,7 +25,7 @@ LISTED_SHARE = 0.6
 
 _SEPARATORS = " :-"
 _COMMENT = re.compile(r"<!--\s*(?:ref|last|decay)\s*:")
-_TAG_BEFORE_BOLD = re.compile(r"\[[^\[\]\n]{1,30}\]\s*(?:\[[A-Z]{2,5}\d{2,}\]\s*)?\*\*\s*$")
+_TAG_BEFORE_BOLD = re.compile(r"\[([^\[\]\n]{1,30})\]\s*(?:\[[A-Z]{2,5}\d{2,}\]\s*)?\*\*\s*$")
 _HANDLE_BEFORE = re.compile(r"(?<!\[)\bk-[0-9a-z]{6,10}\b(?!\])")
 _OUTPUT_BEGIN = "<!-- kbd:"
 _OUTPUT_END = "<!-- /kbd -->"
@@ -33,12 +34,13 @@ _LED = re.compile(r"\s*(?:[-*+•]\s|\(?\d{1,3}[.):]\s)")
 
 @dataclass(frozen=True, slots=True)
 class MatchPolicy:
-    """What counts, and from when on a message is a listing (SPEC 13 `match`)."""
+    """What counts, from when on a message is a listing (SPEC 13 `match`), and the words that tag entries."""
 
     count_tool_input: bool = True
     count_thinking: bool = False
     listing_min: int = 10
     listing_fraction: float = 0.2
+    types: frozenset[str] = DEFAULT_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,18 @@ class Reading:
     mentions: tuple[Mention, ...]
 
 
-def read_block(text: str, matcher: Matcher, lexicon: Lexicon) -> Reading | None:
+def read_block(text: str, matcher: Matcher, lexicon: Lexicon, types: frozenset[str] = DEFAULT_TYPES) -> Reading | None:
     """Return what a block names after the echo rule, None where no title occurs at all."""
     matches = matcher.find(text)
     if not matches:
         return None
     norm, origins = normalise_mapped(text)
     lines = _Lines(text)
-    echo = _echo_lines(text, norm, matches, matcher, lexicon, lines)
+    echo = _echo_lines(text, norm, matches, matcher, lexicon, lines, types)
     mentions = []
     for match in matches:
         if echo.isdisjoint(lines.of(match.start, match.end)):
-            mentions.extend(_mentions_of(match, norm, matcher, lexicon))
+            mentions.extend(mentions_of(match, norm, matcher, lexicon))
     length = len(norm) - _norm_chars(origins, lines, echo)
     return Reading(max(length, 1), digest(norm), len(norm), _first_per_line(mentions, lines))
 
@@ -200,7 +202,13 @@ class _Lines:
 
 
 def _echo_lines(
-    text: str, norm: str, matches: Sequence[Match], matcher: Matcher, lexicon: Lexicon, lines: _Lines
+    text: str,
+    norm: str,
+    matches: Sequence[Match],
+    matcher: Matcher,
+    lexicon: Lexicon,
+    lines: _Lines,
+    types: frozenset[str],
 ) -> set[int]:
     """Return the lines that repeat an entry instead of using it."""
     echo = {lines.at(m.start()) for m in _COMMENT.finditer(text)}
@@ -209,9 +217,15 @@ def _echo_lines(
         if matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
             continue
         before = text[lines.starts[lines.at(match.start)] : match.start]
-        if _TAG_BEFORE_BOLD.search(before) or _HANDLE_BEFORE.search(before) or _repeats(norm, match, matcher, lexicon):
+        if _is_tagged(before, types) or _HANDLE_BEFORE.search(before) or _repeats(norm, match, matcher, lexicon):
             echo.update(lines.of(match.start, match.end))
     return echo
+
+
+def _is_tagged(before: str, types: frozenset[str]) -> bool:
+    """Tell whether what stands before a title ends in a type's tag and the opening of bold; a task box is no tag."""
+    found = _TAG_BEFORE_BOLD.search(before)
+    return found is not None and found[1].strip().lower() in types
 
 
 def _own_output(text: str, lines: _Lines) -> set[int]:
@@ -239,7 +253,8 @@ def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> boo
     return False
 
 
-def _mentions_of(match: Match, norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:
+def mentions_of(match: Match, norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:
+    """Return a match as mentions, one per entry behind its pattern."""
     follows = norm[match.norm_end : match.norm_end + 400].lstrip(_SEPARATORS)
     prefix = digest(norm[: match.norm_end])[:8]
     found = []

@@ -145,6 +145,7 @@ class Message:
         recent: files the session touched in the 10 minutes before, newest first.
         cites: lines of files cited by number (Codex's memory citations); their block is no part of any text.
         copied_from: sessions whose records this file declares to begin with (a fork, a resumed copy), nearest first.
+        before: the end of the text that the first block, if a text, goes on from (an earlier fragment of the message).
     """
 
     native_id: str | None
@@ -158,6 +159,7 @@ class Message:
     recent: tuple[Touch, ...] = ()
     cites: tuple[LineCite, ...] = ()
     copied_from: tuple[SessionId, ...] = ()
+    before: str = ""
 
 
 class RecordKind(enum.Enum):

@@ -11,6 +11,7 @@ from kbd.core.cite import Known, Lexicon, MatchPolicy, Reading, judge_lines, rea
 from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
+from kbd.core.seam import read_seam, with_seam
 from kbd.core.wording import wording_digest
 
 _ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
@@ -101,7 +102,9 @@ class Reader:
         """
         citing: list[CitingBlock] = []
         wrote: list[Wrote] = []
+        before = message.before
         for block in message.blocks:
+            across, before = before, block.text if block.author is Author.AGENT_TEXT else ""
             call = block.call
             if call is not None and call.own:
                 wrote.extend(self._added(call))
@@ -109,7 +112,7 @@ class Reader:
                 wrote.extend(() if call.own else self._written(call))
                 continue
             if block.text and self._counts(block.author):
-                reading = self._read(message, block.text, bases)
+                reading = self._read(message, block.text, bases, across if before else "")
                 if reading is not None:
                     citing.append(CitingBlock(block, block.text, reading))
         return Said(tuple(citing), tuple(wrote))
@@ -119,8 +122,11 @@ class Reader:
             return self.policy.count_thinking
         return author is Author.AGENT_TEXT or self.policy.count_tool_input
 
-    def _read(self, message: Message, text: str, bases: Collection[int]) -> Reading | None:
-        reading = read_block(text, self.matcher, self.lexicon)
+    def _read(self, message: Message, text: str, bases: Collection[int], before: str) -> Reading | None:
+        reading = read_block(text, self.matcher, self.lexicon, self.policy.types)
+        across = read_seam(before, text, self.matcher, self.lexicon) if before else ()
+        if across:
+            reading = with_seam(text, reading, across)
         if reading is None:
             return None
         reading = replace(reading, mentions=tuple(m for m in reading.mentions if m.base in bases))
