@@ -72,6 +72,8 @@ def _situation(session: Session, config: Config, ledger: Ledger | None, bases: S
 def _sight(
     session: Session, ledger: Ledger, sums: Sequence[SourceSums], alarms: set[str], bases: Sequence[Known]
 ) -> Sight:
+    if not any(b.row is not None and b.row.first_read is not None and b.row.first_read < session.today for b in bases):
+        return Sight(True)  # on the day of the first reading nothing fades, and a new installation is no fault
     blind = {p.where for p in lessons.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
     sights = [lifecycle.SourceSight(s.name, s.root not in blind, s.name in alarms) for s in sums]
     return lifecycle.see(ledger.db, sights, bases[0].policy, session.today)

@@ -98,7 +98,7 @@ def _reader_left() -> int:
 @click.pass_context
 def main(ctx: click.Context, config: str | None, state_dir: str | None, now: str | None) -> None:
     """Give each lesson of an AI agent a life: counted when cited, faded when not."""
-    from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - `kbd --version` and completion need none of it
+    from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - no need of it for --version and completion
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -317,6 +317,15 @@ def test_many_sessions_without_a_citation_are_degraded(running):
     assert any("40 sessions read in 14 days, 0 citations" in reason["what"] for reason in answer["reasons"])
 
 
+@pytest.mark.parametrize("first_read, told", [("2026-06-11", False), ("2026-06-10", True), (None, False)])
+def test_a_base_first_read_today_needs_no_sight_yet(running, first_read, told):
+    books = running.ledger()
+    books.entry(LOCK)
+    with books.ledger.transaction() as db:
+        db.execute("UPDATE bases SET first_read=?", (first_read,))
+    assert ("no_sight" in codes(running.answer("status"))) is told
+
+
 def test_silence_of_long_ago_is_not_forgotten(running):
     books = running.ledger()
     books.entry(LOCK)
