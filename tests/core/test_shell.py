@@ -170,7 +170,7 @@ def test_any_text_has_a_reading(pieces: list[str]) -> None:
 
 @given(st.text())
 def test_plain_words_of_a_written_command_survive(text: str) -> None:
-    assert analyse(f"echo marker\n{text}").written.startswith("echo marker")
+    assert "echo marker" in analyse(f"echo marker\n{text}").written.split("\n")
 
 
 @pytest.mark.parametrize(

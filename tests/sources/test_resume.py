@@ -56,7 +56,7 @@ LINES = {
     | st.lists(built(chat, ["assistant", "user"], TIMES, TEXTS, [False]), max_size=4).map(
         lambda turns: line({"messages": [json.loads(turn) for turn in turns]})
     ),
-    "text": st.sampled_from([b"", b"Backoff must", b"be capped", b"09:00 x", b"2026-06-09", b"2026-06-09 10:00", *WIDE]),
+    "text": st.sampled_from([b"", b"Backoff must", b"be capped", b"09:00 x", b"2026-06-09 z", b"2026-06-09", *WIDE]),
 }
 LINES["pi"] = LINES["openclaw"]
 
