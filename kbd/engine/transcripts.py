@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kbd.config import BaseConfig, SourceConfig
 from kbd.core.cite import Known, MatchPolicy
+from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import PatternKind
 from kbd.core.model import Problem
 from kbd.core.reading import Reader
@@ -81,8 +82,9 @@ class TranscriptReader:
     def _reader(self, clock: Clock) -> Reader:
         if self.reader is None:
             db, match = self.frame.ledger.db, self.frame.config.match
+            types = DEFAULT_TYPES | frozenset(self.frame.config.types)
             policy = MatchPolicy(
-                match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction
+                match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction, types
             )
             rows = [
                 (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))

@@ -131,11 +131,11 @@ class Intake:
 
 
 def adopted_pair(entry: Entry, today: date) -> Pair:
-    """Return the number a file gives an entry at first sight; a future `last` covers nothing."""
-    if entry.meta is None:
+    """Return the number a file gives an entry at first sight; a future `last`, or one alone, covers nothing."""
+    if entry.meta is None or entry.meta.ref is None:
         return NOTHING
     last = entry.meta.last
-    return Pair(entry.meta.ref or 0, last if last is not None and last <= today else None)
+    return Pair(entry.meta.ref, last if last is not None and last <= today else None)
 
 
 def found_state(one: Seen) -> State:
