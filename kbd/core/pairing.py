@@ -81,10 +81,10 @@ def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], toda
     _pair_archived(state)
     # A live entry that was put into the archive by hand, and those gone that stand somewhere again.
     state.take(lambda s: s.entry.norm, lambda r: r.norm, lambda r: r.moving is None or r.gone_on is not None)
-    moving = {r.norm for r in rows if r.moving is not None and r.gone_on is None}
-    live = {s.entry.norm for s in seen if not s.archive}
-    live |= {r.norm for r in rows if unread(r) and not _archived(r)}
-    new = [s for s in state.seen if s.entry.norm not in moving and not (s.archive and s.entry.norm in live)]
+    # A copy of a block on its way is no entry, nor is what an entry of the same title left in an archive.
+    moving = {r.norm for r in rows if _is_moving(r)}
+    known = {r.norm for r in rows if r.gone_on is None} | {s.entry.norm for s in seen if not s.archive}
+    new = [s for s in state.seen if s.entry.norm not in moving and not (s.archive and s.entry.norm in known)]
     taken = {id(r) for _, r, _ in state.same}
     return Paired(state.same, new, [r for r in rows if id(r) not in taken and r.gone_on is None and not unread(r)])
 

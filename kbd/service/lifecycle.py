@@ -170,19 +170,20 @@ def _clock(db: sqlite3.Connection, base: int, policy: DecayPolicy, today: date) 
 
 
 def see(db: sqlite3.Connection, sources: Iterable[SourceSight], policy: DecayPolicy, today: date) -> Sight:
-    """Assess whether kbd would have seen citations lately."""
-    newest = {r["name"]: r["last_record_at"] for r in db.execute("SELECT name, last_record_at FROM sources")}
+    """Assess whether kbd would have seen citations lately. A record of a wild clock, dated ahead, is passed over."""
+    newest = dict(
+        tuple(row)
+        for row in db.execute(
+            "SELECT s.name, max(a.day) FROM activity a JOIN sources s ON s.id=a.source WHERE a.day<=? GROUP BY s.id",
+            (today.isoformat(),),
+        )
+    )
     since = (today - timedelta(days=policy.blind_days - 1)).isoformat()
     sessions = db.execute(
         "SELECT count(*) FROM seen_sessions WHERE day BETWEEN ? AND ?", (since, today.isoformat())
     ).fetchone()[0]
     cited = db.execute("SELECT count(*) FROM refs WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
-    healths = tuple(
-        SourceHealth(
-            s.name, date.fromisoformat(newest[s.name][:10]) if newest.get(s.name) else None, s.readable, s.format_alarm
-        )
-        for s in sources
-    )
+    healths = tuple(SourceHealth(s.name, day(newest.get(s.name)), s.readable, s.format_alarm) for s in sources)
     return assess_sight(Activity(healths, int(sessions), int(cited)), policy.blind_days, today)
 
 

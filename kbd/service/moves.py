@@ -98,8 +98,8 @@ class Mover:
             source, target = (live, archive) if row.moving == "archive" else (archive, live)
             move = _Move(self, row, source, target, texts, done)
             event, detail = move.run()
-            resync([describe(path, data) for path, data in texts.items()])
             self._finish(row, move, event, detail, now)
+            resync([describe(path, data) for path, data in texts.items()])
 
     def _read(self, path: str, texts: dict[str, bytes]) -> str | None:
         """Read a file if it is there; return why it may not be written now."""
@@ -111,8 +111,9 @@ class Mover:
         return reason_to_wait(path, data, status.st_mtime_ns, self.quiet(path))
 
     def _finish(self, row: EntryRow, move: _Move, event: str, detail: str, now: datetime) -> None:
+        """Note where the block stands; the sync that follows finds it there, and others of its title where they are."""
         with self.ledger.transaction() as db:
-            lessons.update_entry(db, row.id, moving=None)
+            lessons.update_entry(db, row.id, moving=None, **({"file": move.target} if event == "moved" else {}))
             for path, mtime_ns in move.written.items():
                 db.execute("UPDATE notes SET wrote_mtime_ns=? WHERE path=?", (mtime_ns, path))
             if event:
