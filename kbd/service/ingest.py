@@ -249,9 +249,10 @@ class _Batch:
         agent = self.source.format.agent
         if message.native_id:
             return facts.key_of(agent, "m", message.native_id), None
-        if len(message.blocks) == 1 and message.blocks[0].native_id:
-            return facts.key_of(agent, "b", message.blocks[0].native_id), None
         text = normalise("\n".join(b.text for b in message.blocks))
+        if len(message.blocks) == 1 and message.blocks[0].native_id:
+            # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
+            return facts.key_of(agent, "b", message.blocks[0].native_id, text), None
         when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
         kin = Kin(facts.key_of(agent, "w", text), message.session, message.copied_from, self.row.id)
         return canonical_key(self.db, facts.key_of(agent, "f", message.session, when, text), kin), kin.content

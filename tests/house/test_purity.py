@@ -16,10 +16,9 @@ IMPURE = {
     *("asyncio", "concurrent", "ctypes", "fcntl", "glob", "http", "importlib", "mmap", "multiprocessing", "posix"),
     *("secrets", "select", "shutil", "signal", "sqlite3", "ssl", "tempfile", "urllib"),
 }
-# bashlex and PyYAML turn text into tokens and nodes, as purely as the core; each stays behind one kind of module.
+# PyYAML turns text into nodes, as purely as the core; it stays behind one kind of module.
 THIRD_PARTY = {
     "ahocorasick": lambda path: True,
-    "bashlex": lambda path: path.stem.startswith("shell"),
     "yaml": lambda path: "yaml" in path.stem,
 }
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}

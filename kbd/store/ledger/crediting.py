@@ -60,7 +60,7 @@ class Crediting:
 
     def _block_key(self, key: bytes, citing: CitingBlock, *, is_paragraph: bool) -> bytes:
         if citing.block.native_id is not None:
-            return facts.key_of(self.agent, "b", citing.block.native_id)
+            return facts.key_of("b", key.hex(), citing.block.native_id)
         if is_paragraph:
             return facts.key_of("p", key.hex())
         return facts.key_of("t", key.hex(), citing.block.author.value, citing.reading.sha.hex())
