@@ -134,8 +134,11 @@ def parse_state(place: Place, code: int, out: str, err: str) -> ServiceState:
     failed = said.get("Result", "success")
     detail = said.get("StatusText", "") or (failed if failed != "success" else "")
     return ServiceState(
-        said.get("UnitFileState", "").startswith("enabled"), said.get("ActiveState", "unknown"), detail,
-        _number(said.get("MainPID")), _number(said.get("NRestarts")),
+        said.get("UnitFileState", "").startswith("enabled"),
+        said.get("ActiveState", "unknown"),
+        detail,
+        _number(said.get("MainPID")),
+        _number(said.get("NRestarts")),
     )
 
 

@@ -53,8 +53,13 @@ def test_launchd_boots_the_agent_into_the_user_s_domain():
 
 
 def test_logs_come_from_where_the_manager_keeps_them():
-    assert " ".join(log_command(USER, 5, follow=True, log="/l")) == "journalctl --user --unit kbd.service --lines 5 --follow"
-    assert " ".join(log_command(SYSTEM, 5, follow=False, log="/l")) == "journalctl --unit kbd.service --lines 5 --no-pager"
+    assert (
+        " ".join(log_command(USER, 5, follow=True, log="/l"))
+        == "journalctl --user --unit kbd.service --lines 5 --follow"
+    )
+    assert (
+        " ".join(log_command(SYSTEM, 5, follow=False, log="/l")) == "journalctl --unit kbd.service --lines 5 --no-pager"
+    )
     assert log_command(AGENT, 5, follow=True, log="/l") == ("tail", "-n", "5", "-F", "/l")
 
 
@@ -103,6 +108,8 @@ gui/501/io.github.kbd = {
 
 def test_launchd_s_answer_is_read():
     assert parse_state(AGENT, 0, PRINTED, "") == ServiceState(True, "active", "", 4242)
-    waiting = PRINTED.replace("= running", "= spawn scheduled").replace("\tpid = 4242\n", "").replace("(never exited)", "2")
+    waiting = (
+        PRINTED.replace("= running", "= spawn scheduled").replace("\tpid = 4242\n", "").replace("(never exited)", "2")
+    )
     assert parse_state(AGENT, 0, waiting, "") == ServiceState(True, "inactive", "last exit code 2")
     assert parse_state(AGENT, 113, "", "Could not find service") == ServiceState(False, "inactive")

@@ -46,10 +46,8 @@ def why_not() -> str | None:
     missing = [tool for tool in needed if shutil.which(tool) is None]
     if missing:
         return f"{' and '.join(missing)} not installed; .ci/run installs systemd"
-    if os.geteuid() == 0:
-        probe = ["unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt"]
-    else:
-        probe = [*_LENT, "true"]
+    own = ["unshare", "-m", "mount", "-t", "cgroup2", "none", "/mnt"]
+    probe = own if os.geteuid() == 0 else [*_LENT, "true"]
     done = subprocess.run(probe, capture_output=True, text=True)
     return None if done.returncode == 0 else f"no systemd of its own for the test: {done.stderr.strip()}"
 
@@ -98,7 +96,10 @@ def user_manager(folder: Path) -> Iterator[Manager]:
         command, env = ["unshare", "--mount", "bash", "-c", _BOOT], manager.env
     else:
         own = (f"{name}={value}" for name, value in manager.env.items())
-        command, env = [*_LENT, "-u", "DBUS_SESSION_BUS_ADDRESS", *own, "/lib/systemd/systemd", "--user"], dict(os.environ)
+        command, env = (
+            [*_LENT, "-u", "DBUS_SESSION_BUS_ADDRESS", *own, "/lib/systemd/systemd", "--user"],
+            dict(os.environ),
+        )
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log, cwd="/")
     try:

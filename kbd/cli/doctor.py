@@ -37,8 +37,9 @@ def doctor(session: Session, as_json: bool) -> int:
     checks = list(_checks(session))
     findings = sum(check.verdict is Verdict.FINDING for check in checks)
     if as_json:
-        emit_json({"checks": [asdict(check) | {"verdict": check.verdict.value} for check in checks],
-                   "findings": findings})
+        emit_json(
+            {"checks": [asdict(check) | {"verdict": check.verdict.value} for check in checks], "findings": findings}
+        )
     else:
         _print(session, checks, findings)
     return 1 if findings else 0
@@ -95,10 +96,12 @@ def _checks_of(session: Session, config: Config) -> Iterator[Check]:
     yield from check_inotify(list(dict.fromkeys(folders)))
     for base in config.bases:
         yield from check_base(base.name, base.files, entry_types(config), config.decay.marker)
-    yield from check_sources([
-        Seen(place.source or "", place.root.path, place.root.exists, place.root.files, place.root.problems)
-        for place in places
-    ])
+    yield from check_sources(
+        [
+            Seen(place.source or "", place.root.path, place.root.exists, place.root.files, place.root.problems)
+            for place in places
+        ]
+    )
     try:
         yield from _check_service(session, config)
     except KbdError as error:

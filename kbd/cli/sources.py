@@ -73,9 +73,15 @@ def _watching(session: Session) -> str:
 def _as_json(place: Place, watching: str) -> dict[str, object]:
     root = place.root
     return {
-        "name": place.source, "agent": root.agent, "root": root.path, "exists": root.exists, "files": root.files,
-        "bytes": root.size, "newest_at": root.newest.isoformat() if root.newest else None,
-        "configured": place.source is not None, "watched": bool(watching) and place.source is not None and root.exists,
+        "name": place.source,
+        "agent": root.agent,
+        "root": root.path,
+        "exists": root.exists,
+        "files": root.files,
+        "bytes": root.size,
+        "newest_at": root.newest.isoformat() if root.newest else None,
+        "configured": place.source is not None,
+        "watched": bool(watching) and place.source is not None and root.exists,
         "problems": [f"{problem.where}: {problem.what}" for problem in root.problems],
     }
 

@@ -21,17 +21,34 @@ FEW_ENTRIES = 3
 """So many entries make a file of any other name or place a candidate."""
 
 # Dependencies, build results, and samples.
-_SKIPPED = frozenset({
-    "__pycache__", "__tests__", "build", "dist", "examples", "fixtures", "node_modules", "site-packages", "target",
-    "test", "testdata", "tests", "vendor", "venv",
-})
+_SKIPPED = frozenset(
+    {
+        "__pycache__",
+        "__tests__",
+        "build",
+        "dist",
+        "examples",
+        "fixtures",
+        "node_modules",
+        "site-packages",
+        "target",
+        "test",
+        "testdata",
+        "tests",
+        "vendor",
+        "venv",
+    }
+)
 # Hidden folders in which agents keep what they learn; all other hidden ones are tools' own.
 _HIDDEN_PLACES = frozenset({".agents", ".claude", ".codex", ".context", ".cursor", ".gemini", ".knowledge", ".memory"})
 _PLACES = frozenset({".context", ".knowledge", ".memory", "knowledge", "lessons", "memories", "memory"})
 _NAMES = re.compile(r"(memory|lessons?|learnings?|pitfalls?|decisions|gotchas)\.md", re.IGNORECASE)
 # Their bullets with bold words are features, changes and rules of conduct.
-_DOCUMENTS = re.compile(r"(readme|changelog|changes|history|contributing|security|license|code_of_conduct|releases?)"
-                        r"[^/]*\.md", re.IGNORECASE)
+_DOCUMENTS = re.compile(
+    r"(readme|changelog|changes|history|contributing|security|license|code_of_conduct|releases?)"
+    r"[^/]*\.md",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

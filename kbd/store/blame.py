@@ -56,8 +56,13 @@ def _blame(git: str, path: str) -> bytes:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
         done = subprocess.run(  # noqa: S603 - a fixed command on a file name after `--`
-            command, cwd=folder, env=kept | _ENVIRONMENT, capture_output=True, stdin=subprocess.DEVNULL,
-            timeout=_SECONDS, check=False,
+            command,
+            cwd=folder,
+            env=kept | _ENVIRONMENT,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         what = f"git blame took over {_SECONDS:.0f} s"
@@ -89,6 +94,7 @@ def _days(porcelain: bytes, *, is_shallow: bool) -> dict[int, date]:
         elif line == b"boundary" and is_shallow:
             unknown.add(commit)
     return {
-        number: days[sha] for number, sha in commit_of.items()
+        number: days[sha]
+        for number, sha in commit_of.items()
         if sha in days and sha not in unknown and set(sha) != _UNCOMMITTED
     }

@@ -11,10 +11,33 @@ from kbd.errors import FileUnreadable
 from kbd.store.descriptors import strerror
 
 # Their locks are advisory at best, SQLite's WAL needs shared memory, and inotify hears only this host's changes.
-_NETWORK = frozenset({
-    "9p", "afs", "afpfs", "ceph", "cifs", "coda", "davfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs",
-    "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "virtiofs", "webdav",
-})
+_NETWORK = frozenset(
+    {
+        "9p",
+        "afs",
+        "afpfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "fuse.gcsfuse",
+        "fuse.glusterfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "virtiofs",
+        "webdav",
+    }
+)
 
 
 def existing(path: str) -> str:

@@ -83,8 +83,14 @@ def run_command(command: Sequence[str], env: Mapping[str, str]) -> Ran:
         return Ran(tuple(command), 127, "", f"{command[0]} is not installed")
     try:
         done = subprocess.run(  # noqa: S603 - a list, no shell; its words are kbd's own and paths it wrote
-            [tool, *command[1:]], env=dict(env), capture_output=True, stdin=subprocess.DEVNULL, text=True,
-            errors="replace", timeout=_SECONDS, check=False,
+            [tool, *command[1:]],
+            env=dict(env),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return Ran(tuple(command), 124, "", f"did not answer in {_SECONDS:.0f} s")

@@ -49,8 +49,18 @@ class Machine:
         self.git("commit", "-qm", "x", GIT_AUTHOR_DATE=stamp, GIT_COMMITTER_DATE=stamp)
 
     def env(self):
-        unset = dict.fromkeys(("KBD_CONFIG", "KBD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-                               "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_RUNTIME_DIR"))
+        unset = dict.fromkeys(
+            (
+                "KBD_CONFIG",
+                "KBD_STATE_DIR",
+                "XDG_CONFIG_HOME",
+                "XDG_DATA_HOME",
+                "XDG_STATE_HOME",
+                "CLAUDE_CONFIG_DIR",
+                "CODEX_HOME",
+                "XDG_RUNTIME_DIR",
+            )
+        )
         return {"HOME": str(self.home)} | unset
 
     def init(self, *arguments):
@@ -61,7 +71,9 @@ class Machine:
         leader, follower = pty.openpty()
         env = {k: v for k, v in (os.environ | self.env()).items() if v is not None} | {"TERM": "xterm"}
         command = [sys.executable, "-m", "kbd", "--now", NOW, "init"]
-        with subprocess.Popen(command, cwd=self.project, env=env, stdin=follower, stdout=follower, stderr=follower) as process:
+        with subprocess.Popen(
+            command, cwd=self.project, env=env, stdin=follower, stdout=follower, stderr=follower
+        ) as process:
             os.close(follower)
             os.write(leader, keys.encode())
             shown = b""
@@ -90,8 +102,15 @@ def machine(tmp_path, monkeypatch):
 def test_it_shows_agents_knowledge_dates_and_what_fades(machine):
     result = machine.init("--dry-run")
     assert result.exit_code == 0, result.output
-    for said in ("claude-code   ~/.claude", "1 transcript", "knowledge/lessons.md: 3 entries", "2 of 3 entries",
-                 "+- **Never retry a POST without a key** (2026-01-02)", ".knowledge-graph.yaml", "~/.local/state/kbd"):
+    for said in (
+        "claude-code   ~/.claude",
+        "1 transcript",
+        "knowledge/lessons.md: 3 entries",
+        "2 of 3 entries",
+        "+- **Never retry a POST without a key** (2026-01-02)",
+        ".knowledge-graph.yaml",
+        "~/.local/state/kbd",
+    ):
         assert said in result.stdout, said
     assert "first pass waits a day" in result.stdout
     assert "2026-06-12  1 active, 2 dormant, 0 archived" in result.stdout
@@ -115,7 +134,8 @@ def test_yes_writes_configuration_and_dates(machine):
     assert config.bases[0].files == (str(machine.project / "knowledge/*.md"),)
     assert [source.agent for source in config.sources] == ["claude-code"]
     assert machine.lessons.read_text() == LESSONS.replace("in finally\n", "in finally (2026-01-02)\n").replace(
-        "a key**\n", "a key** (2026-01-02)\n")
+        "a key**\n", "a key** (2026-01-02)\n"
+    )
 
 
 def test_no_dates_leaves_the_knowledge_alone(machine):
@@ -125,8 +145,10 @@ def test_no_dates_leaves_the_knowledge_alone(machine):
     assert machine.lessons.read_bytes() == before
 
 
-@pytest.mark.parametrize(("keys", "config", "dates"), [("n\nn\n", False, False), ("y\nn\n", True, False),
-                                                      ("n\ny\n", False, True), ("y\ny\n", True, True)])
+@pytest.mark.parametrize(
+    ("keys", "config", "dates"),
+    [("n\nn\n", False, False), ("y\nn\n", True, False), ("n\ny\n", False, True), ("y\ny\n", True, True)],
+)
 def test_on_a_terminal_each_is_asked_for(machine, keys, config, dates):
     code, shown = machine.answer(keys)
     assert code == 0, shown
@@ -202,7 +224,7 @@ def test_file_that_git_is_at_work_on_is_not_dated_and_the_rest_is(machine):
     assert machine.lessons.read_text() == LESSONS
 
 
-@pytest.mark.parametrize("name", ["we [ird] *", "a: b # c", "ü \"q\"", "yes", "~"])
+@pytest.mark.parametrize("name", ["we [ird] *", "a: b # c", 'ü "q"', "yes", "~"])
 def test_project_of_any_name_gives_a_configuration_that_finds_its_files(machine, monkeypatch, name):
     odd = machine.project.parent / name
     machine.project.rename(odd)

@@ -109,7 +109,9 @@ def test_system_wide_unit_of_another_user_needs_that_user_s_state(alone):
     assert result.exit_code == 2
     assert "chown" in result.stderr
     os.chown(alone.state, 65534, 65534)
-    assert settings(alone.run("service", "install", "--system", "--user", "nobody", "--dry-run").stdout, "User") == ["nobody"]
+    assert settings(alone.run("service", "install", "--system", "--user", "nobody", "--dry-run").stdout, "User") == [
+        "nobody"
+    ]
 
 
 def test_agent_of_launchd_is_made_of_the_same_values(alone):

@@ -45,19 +45,41 @@ def test_lines_that_begin_no_entry_are_passed_over():
 
 
 def test_undated_are_those_that_neither_were_cited_nor_say_when_they_were_made():
-    data = (b"- **Never dated**\n- **Dated one** (2026-01-01)\n"
-            b"- **Cited one**\n  <!-- ref:1 | last:2026-01-01 | decay:active -->\n"
-            b"- **Counted only**\n  <!-- ref:0 | last:none | decay:active -->\n")
+    data = (
+        b"- **Never dated**\n- **Dated one** (2026-01-01)\n"
+        b"- **Cited one**\n  <!-- ref:1 | last:2026-01-01 | decay:active -->\n"
+        b"- **Counted only**\n  <!-- ref:0 | last:none | decay:active -->\n"
+    )
     assert [entry.title for entry in undated(parse(data).entries)] == ["Never dated", "Counted only"]
 
 
 LINES = st.lists(
-    st.sampled_from([
-        b"# Head", b"", b"- **Some title**", b"- **Some title**: text", b"- **A (title", b"  goes) on** x", b"  more (",
-        b"  <!-- ref:1 | last:none | decay:active -->", b"- [pitfall] plain words", b"```", b"<!--", b"-->", b"  - **in**",
-        b"- `code", b"  span` y", b"- **T** (2026-13-40)", b"- **Dated one** (2020-02-02)", b"  \xff text  ", b"- \xe2\x9a\xa0 **Mm**",
-        b"text", b"* **Star title** <!-- x --> <!-- ref:2 -->", b"(2020-01-01",
-    ]),
+    st.sampled_from(
+        [
+            b"# Head",
+            b"",
+            b"- **Some title**",
+            b"- **Some title**: text",
+            b"- **A (title",
+            b"  goes) on** x",
+            b"  more (",
+            b"  <!-- ref:1 | last:none | decay:active -->",
+            b"- [pitfall] plain words",
+            b"```",
+            b"<!--",
+            b"-->",
+            b"  - **in**",
+            b"- `code",
+            b"  span` y",
+            b"- **T** (2026-13-40)",
+            b"- **Dated one** (2020-02-02)",
+            b"  \xff text  ",
+            b"- \xe2\x9a\xa0 **Mm**",
+            b"text",
+            b"* **Star title** <!-- x --> <!-- ref:2 -->",
+            b"(2020-01-01",
+        ]
+    ),
     max_size=12,
 )
 

@@ -155,10 +155,21 @@ def test_uninstalled_service_leaves_nothing_behind(home):
 
 
 def test_daemon_in_the_foreground_keeps_the_service_from_being_installed(home):
-    command = [sys.executable, "-P", "-m", "kbd", "--config", str(home.config), "--state-dir", str(home.folder / "state")]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "kbd",
+        "--config",
+        str(home.config),
+        "--state-dir",
+        str(home.folder / "state"),
+    ]
     with subprocess.Popen([*command, "run"], env=home.manager.env, stderr=subprocess.DEVNULL) as daemon:
-        wait_for(lambda: (home.folder / "state/daemon.lock").exists() and (home.folder / "state/daemon.lock").read_text(),
-                 "the daemon did not start")
+        wait_for(
+            lambda: (home.folder / "state/daemon.lock").exists() and (home.folder / "state/daemon.lock").read_text(),
+            "the daemon did not start",
+        )
         home.kbd("service", "install", code=3)
         assert not (home.manager.units / UNIT_NAME).exists()
         daemon.terminate()

@@ -18,9 +18,16 @@ class Repository:
 
     def git(self, *arguments, day="2026-01-01", **env):
         stamp = f"{day}T12:00:00Z"
-        own = {"GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp, "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
+        own = {
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_DATE": stamp,
+            "HOME": str(self.folder),
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
         who = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "protocol.file.allow=always"]
-        subprocess.run(["git", *who, *arguments], cwd=self.folder, env=os.environ | own | env, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *who, *arguments], cwd=self.folder, env=os.environ | own | env, check=True, capture_output=True
+        )
 
     def commit(self, day, **files):
         for name, text in files.items():

@@ -40,8 +40,7 @@ def check_state(state: Path, uid: int) -> Iterator[Check]:
         yield finding("state", str(state), what, f"`chmod 700 {state}`")
     opened = [name for name in inside if _is_open(state / name)]
     if opened and seen.st_mode & _OTHERS:
-        yield finding("state", str(state), f"{', '.join(opened[:3])} can be read by others",
-                      f"`chmod -R go= {state}`")
+        yield finding("state", str(state), f"{', '.join(opened[:3])} can be read by others", f"`chmod -R go= {state}`")
     if seen.st_uid == uid and not seen.st_mode & _OTHERS:
         yield fine("state", str(state), "is the user's alone")
 

@@ -45,10 +45,14 @@ def check_base(name: str, patterns: Sequence[str], types: frozenset[str], marker
         except FileUnreadable as error:
             yield finding("knowledge", path, error.what, error.hint)
     if listing.files and not entries:
-        yield finding("knowledge", name, f"no entry in {_files(len(listing.files))}",
-                      "an entry is `- **Title** — text`; see `kbd lint`")
+        yield finding(
+            "knowledge",
+            name,
+            f"no entry in {_files(len(listing.files))}",
+            "an entry is `- **Title** — text`; see `kbd lint`",
+        )
     elif entries:
-        yield fine("knowledge", name, f"{entries:,} entries in {_files(len(listing.files))}")
+        yield fine("knowledge", name, f"{_entries(entries)} in {_files(len(listing.files))}")
     yield from _about_git(name, listing.files)
 
 
@@ -60,8 +64,12 @@ def _check_file(path: str) -> Iterator[Check]:
     if os.path.islink(path):
         yield note("knowledge", path, f"is a link; kbd writes {real}")
     if (work := at_work(path)) is not None:
-        yield note("knowledge", path, f"git is at work ({work}): kbd does not write until it is done",
-                   "end the merge or rebase, or remove a lock left behind")
+        yield note(
+            "knowledge",
+            path,
+            f"git is at work ({work}): kbd does not write until it is done",
+            "end the merge or rebase, or remove a lock left behind",
+        )
 
 
 def _about_git(name: str, files: Iterable[str]) -> Iterator[Check]:
@@ -72,6 +80,10 @@ def _about_git(name: str, files: Iterable[str]) -> Iterator[Check]:
         return
     if tracked:
         yield note("git", name, f"{_files(tracked)} in git: written less often, never committed by kbd")
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number:,} entries"
 
 
 def _files(number: int) -> str:

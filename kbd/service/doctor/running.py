@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -85,9 +85,12 @@ def _check_beat(beat: Heartbeat, now: datetime, every_seconds: int, version: str
     yield fine("daemon", where, f"runs since {beat.since:%Y-%m-%d %H:%M} UTC")
 
 
-def check_inotify(folders: Sequence[str]) -> Iterator[Check]:
-    """Check that the folders to watch fit into the limits of inotify, which all programs of the user share."""
-    watches, instances = inotify_limit("max_user_watches"), inotify_limit("max_user_instances")
+def check_inotify(folders: Sequence[str], limit: Callable[[str], int | None] = inotify_limit) -> Iterator[Check]:
+    """Check that the folders to watch fit into the limits of inotify, which all programs of the user share.
+
+    `limit` gives a limit by its name, None where there is none.
+    """
+    watches, instances = limit("max_user_watches"), limit("max_user_instances")
     if watches is None:
         return
     needed = count_folders(list(folders), MAX_FOLDERS)
