@@ -9,12 +9,15 @@ from pathlib import Path
 
 from kbd.config import BaseConfig, Config
 from kbd.config.paths import fixed_folder
+from kbd.core.model import Problem
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.engine.transcripts import TranscriptReader
 from kbd.engine.writing import Writer
+from kbd.errors import FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.store.base_files import NoteFile, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
+from kbd.store.temporary import sweep_state, sweep_temporaries
 
 
 class Engine:
@@ -59,6 +62,7 @@ class Engine:
         """
         report, watchers = PassReport(), Watchers(stop, beat)
         bases = self._sync_knowledge(clock, report)
+        self._sweep(report)
         beat(report)
         rewound = self.rewound
         self.rewound = False
@@ -76,6 +80,23 @@ class Engine:
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
         return report
 
+    swept = False
+    """What killed writers left behind is gone."""
+
+    def _sweep(self, report: PassReport) -> None:
+        """Remove, once, the temporaries of killed writers: nobody else writes here while this process runs."""
+        if self.swept:
+            return
+        self.swept = True
+        sweep_state(self.frame.state_dir)
+        places = [r[0] for r in self.frame.ledger.db.execute("SELECT path FROM notes")]
+        places += [base.relations for base in self.frame.config.bases]
+        for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in places}):
+            try:
+                sweep_temporaries(folder)
+            except FileUnwritable as exc:
+                report.problems.append(Problem("write_failed", folder, exc.what, exc.hint))
+
     rewound = False
     """Files are to be read from 0 again, because entries appeared since."""
 
@@ -88,12 +109,9 @@ class Engine:
         return bases
 
     def _after_sync(self, synced: Synced) -> None:
-        if synced.changed or synced.first:
+        if synced.changed:
             self.transcripts.reader = None
-        if synced.first or synced.reread_since is not None:
-            with self.frame.ledger.transaction() as db:
-                rewound = transcripts.rewind(db, None if synced.first else synced.reread_since)
-            self.rewound = self.rewound or rewound > 0
+        self.rewound = self.rewound or synced.rewound
 
     def _resync(self, spec: BaseSpec, files: Sequence[NoteFile], clock: Clock) -> None:
         """Bring the ledger in step with files that were just read or written under their locks."""

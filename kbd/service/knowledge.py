@@ -17,7 +17,7 @@ from kbd.core.model import Entry, Pair, Problem, State
 from kbd.core.pairing import Seen, pair_up
 from kbd.core.wording import is_unmatchable, wording_digest
 from kbd.store.base_files import NoteFile
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, lessons, transcripts
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.intake import Intake, adopted_pair, found_state, shown_state, storable
 from kbd.store.ledger.lessons import EntryRow, NoteRow
@@ -52,14 +52,12 @@ class Synced:
     """What a sync found.
 
     Attributes:
-        first: the base was read for the first time.
-        reread_since: records dated on or after this day are to be matched again; None: none.
-        changed: the set of patterns changed.
+        changed: the patterns, or what is known of their entries, changed.
+        rewound: transcripts are to be read again, because entries or titles appeared; the ledger holds which.
     """
 
-    first: bool
-    reread_since: date | None
     changed: bool
+    rewound: bool
 
 
 def sync_base(
@@ -78,7 +76,7 @@ def sync_base(
     kept = {f.path for f in files if f.data is None} | {p.where for p in unreadable}
     unchanged = kept >= set(known) and all(f.data is None for f in files) and not unreadable
     if unchanged and ledger.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()[0] is not None:
-        return Synced(False, None, False)
+        return Synced(changed=False, rewound=False)
     with ledger.transaction():
         return _Sync(ledger, base, now).run(files, kept, known, complete=not unreadable)
 
@@ -117,7 +115,13 @@ class _Sync:
                 "UPDATE bases SET first_read=?, decay_after=? WHERE id=?",
                 (self.today.isoformat(), self.today.isoformat(), self.base.id),
             )
-        return Synced(self.first, min(self.since, default=None), self.changed)
+        return Synced(self.changed, self._rewind())
+
+    def _rewind(self) -> bool:
+        """Let transcripts be read again for what appeared: all for a base's first entries, else those since."""
+        if self.first and self.changed:
+            return transcripts.rewind(self.db, None) > 0
+        return bool(self.since) and transcripts.rewind(self.db, min(self.since)) > 0
 
     def _parse(self, file: NoteFile, data: bytes, note: NoteRow | None) -> list[Seen]:
         parsed = markdown.parse(data, self.base.types, self.base.marker)

@@ -9,12 +9,15 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 from kbd.errors import FileUnreadable
 from kbd.store.descriptors import StrPath, directory, open_regular, unwritable, write_all
 from kbd.store.locks import try_flock
 
 _NAME = re.compile(r"\.kbd-[0-9a-f]{32}\.tmp")
+# The heartbeat, the ledger's generation, a ledger or a backup being made, with SQLite's files beside it.
+_STATE_NAME = re.compile(r"\.(?:ledger\.db\.)?[0-9a-f]{12,16}\.tmp(?:-journal|-wal|-shm)?")
 # Editors written in JavaScript compare modification times in milliseconds.
 _MTIME_STEP_NS = 1_000_000
 
@@ -67,6 +70,24 @@ def sweep_temporaries(folder: StrPath) -> int:
                 with suppress(FileNotFoundError):  # its writer finished just now
                     os.unlink(name, dir_fd=dir_fd)
                     swept += 1
+    return swept
+
+
+def sweep_state(state_dir: Path) -> int:
+    """Remove what a killed daemon left half made in its state directory and return their number.
+
+    For the holder of the instance lock only.
+
+    Raises:
+        FileUnwritable: the directory cannot be listed or written.
+    """
+    swept = 0
+    with unwritable(state_dir):
+        for folder in (state_dir, state_dir / "backups"):
+            left = [p for p in folder.iterdir() if _STATE_NAME.fullmatch(p.name)] if folder.is_dir() else []
+            for path in left:
+                path.unlink()
+            swept += len(left)
     return swept
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +14,12 @@ class Spool:
 
     Attributes:
         rng: decides where the pieces end.
+        seconds: the world's time since the epoch, the modification time of what arrives; it moves on a little each time.
         waiting: by path, what was written by the agent and has not reached the disk.
     """
 
     rng: random.Random
+    seconds: float
     waiting: dict[Path, bytearray] = field(default_factory=dict)
 
     def append(self, path: Path, data: bytes) -> None:
@@ -26,7 +29,7 @@ class Spool:
         """Let the next 1 to n bytes of a file arrive."""
         waiting = self.waiting[path]
         size = self.rng.choice((1, 2, 7, 100, 1000, len(waiting), len(waiting)))
-        put(path, bytes(waiting[:size]))
+        self._put(path, bytes(waiting[:size]))
         del waiting[:size]
         if not waiting:
             del self.waiting[path]
@@ -41,10 +44,11 @@ class Spool:
         """Let everything arrive, of these files or of all."""
         for path in paths or tuple(self.waiting):
             if path in self.waiting:
-                put(path, bytes(self.waiting.pop(path)))
+                self._put(path, bytes(self.waiting.pop(path)))
 
-
-def put(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "ab") as file:
-        file.write(data)
+    def _put(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab") as file:
+            file.write(data)
+        self.seconds += 0.01
+        os.utime(path, (self.seconds, self.seconds))

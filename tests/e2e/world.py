@@ -59,7 +59,7 @@ class World:
         self.root, self.rng, self.today = root, random.Random(seed), today
         self.state = root / "state"
         self.knowledge = root / "kb"
-        self.spool = Spool(self.rng)
+        self.spool = Spool(self.rng, self.now.timestamp())
         self.oracle = Oracle({})
         self._make_lessons()
         (root / "config.yaml").write_text(_config(settings), encoding="utf-8")
@@ -84,6 +84,9 @@ class World:
                 self.oracle.lessons[title] = lesson
                 text += lesson.block() + ("\n## Second part\n\n" if i == 4 else "")
             (self.knowledge / file).write_bytes(text.replace("\n", "\r\n" if file == "mixed.md" else "\n").encode())
+        for title in LATER:
+            self.oracle.lessons[title] = self._lesson(title, "en.md", 2)
+            self.oracle.lessons[title].present = False
 
     def _lesson(self, title: str, file: str, i: int) -> Lesson:
         body = f"note {self.rng.getrandbits(60):x} on why it went wrong and what to do about it"
@@ -113,13 +116,13 @@ class World:
         """Go on to a later day."""
         self.today += timedelta(days=days)
         self.shared.today = self.today
+        self.spool.seconds = self.now.timestamp()
 
-    def add_lesson(self, title: str, file: str = "en.md") -> Lesson:
-        """Write a new entry at the end of a file, as a person does; it earns from this day on."""
-        lesson = self._lesson(title, file, 2)
-        lesson.created, lesson.earns_from = self.today, self.today
-        self.oracle.lessons[title] = lesson
-        with open(self.knowledge / file, "ab") as out:
+    def add_lesson(self, title: str) -> Lesson:
+        """Write a new entry at the end of a file, as a person does; it earns from this day on, also what was said before."""
+        lesson = self.oracle.lessons[title]
+        lesson.created, lesson.earns_from, lesson.present = self.today, self.today, True
+        with open(self.knowledge / lesson.file, "ab") as out:
             out.write(lesson.block().encode())
         return lesson
 
@@ -181,8 +184,10 @@ class World:
             wanted = (row["ref"], last, row["state"])
             if one is None or (one.ref, one.last, one.state) != wanted:
                 faults.append(f"{row['title']}: Markdown {one}, ledger {wanted}")
+            elif one.file.endswith("-archive.md") is not (row["state"] == "archived"):
+                faults.append(f"{row['title']} is {row['state']} and stands in {one.file}")
         faults += [f"{title} is not in the ledger" for title in shown.keys() - {r["title"] for r in self.ledger_rows()}]
-        faults += [f"left over: {p}" for p in self.root.rglob("*") if p.name.endswith(".tmp") or ".kbd-conflict" in p.name]
+        faults += [f"left over: {p}" for p in self.root.rglob("*") if ".tmp" in p.name or ".kbd-conflict" in p.name]
         return faults + self._relation_faults()
 
     def _relation_faults(self) -> list[str]:
