@@ -106,8 +106,7 @@ class Matcher:
         keys = [_key(pattern, literal) for pattern, literal in zip(self.patterns, self._literals, strict=True)]
         self._lengths = tuple(map(len, keys))
         self._bounded = tuple(
-            not literal and len(key) <= MAX_BOUNDED_WIDTH and width(key) <= MAX_BOUNDED_WIDTH
-            for key, literal in zip(keys, self._literals, strict=True)
+            not literal and width(key) <= MAX_BOUNDED_WIDTH for key, literal in zip(keys, self._literals, strict=True)
         )
         sharing: dict[str, list[int]] = {}
         for index, key in enumerate(keys):
