@@ -22,6 +22,7 @@ from kbd.store.heartbeat import read_heartbeat
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.survey import SourceSums, source_sums
 from kbd.store.locks import running_pid
+from kbd.store.pausing import pause_in_force
 
 EXIT = {"ok": 0, "degraded": 1, "down": 3}
 STALLED_SECONDS = 600
@@ -72,8 +73,6 @@ def _situation(session: Session, config: Config, ledger: Ledger | None, bases: S
 def _sight(
     session: Session, ledger: Ledger, sums: Sequence[SourceSums], alarms: set[str], bases: Sequence[Known]
 ) -> Sight:
-    if not any(b.row is not None and b.row.first_read is not None and b.row.first_read < session.today for b in bases):
-        return Sight(True)  # on the day of the first reading nothing fades, and a new installation is no fault
     blind = {p.where for p in lessons.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
     sights = [lifecycle.SourceSight(s.name, s.root not in blind, s.name in alarms) for s in sums]
     return lifecycle.see(ledger.db, sights, bases[0].policy, session.today)
@@ -83,6 +82,7 @@ def _sign(session: Session) -> Sign:
     """Look for the daemon: its lock says whether it runs, its heartbeat how it fares."""
     pid = running_pid(session.state_dir)
     try:
-        return Sign(pid, read_heartbeat(session.state_dir))
+        pause = pause_in_force(session.state_dir, session.real_now())
+        return Sign(pid, read_heartbeat(session.state_dir), pause=pause.words() if pause else "")
     except FileUnreadable as error:
         return Sign(pid, None, Problem("heartbeat_unreadable", error.where, error.what, error.hint))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from kbd.config.policies import entry_types
 from kbd.config.sections import Config
 from kbd.core.cite import MatchPolicy
 
 
 def match_policy(config: Config) -> MatchPolicy:
     """Return what counts as a citation."""
-    return MatchPolicy(**msgspec.structs.asdict(config.match))
+    return MatchPolicy(**msgspec.structs.asdict(config.match), types=entry_types(config))

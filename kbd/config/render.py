@@ -32,10 +32,10 @@ class NewSource:
 def render_config(bases: Sequence[NewBase], sources: Sequence[NewSource]) -> str:
     """Return the text of a configuration; `~` in paths stands for the home."""
     lines = [
-        "# kbd configuration, begun by `kbd init`. What is not here keeps its default: config.example.yaml shows all",
-        "# keys. `kbd doctor` checks this file; a running daemon takes it with `systemctl --user reload kbd`.",
+        "# Begun by `kbd init`. Every other key has its default; config.example.yaml",
+        "# shows all. `kbd doctor` checks this file, SIGHUP makes the daemon take it.",
         "",
-        "# Files whose entries live and fade together. kbd writes its counters into them.",
+        "# Files whose entries live and fade together. kbd writes counters into them.",
         "bases:",
         *(line for base in bases for line in _base(base)),
         "",
@@ -51,8 +51,8 @@ def _base(base: NewBase) -> Iterable[str]:
     yield "    files:"
     yield from (f"      - {scalar(path)}" for path in base.files)
     if base.project:
-        yield f"    # projects: [{scalar(base.project)}]   # count only sessions that work in there"
-    yield "    # evergreen: [decision]   # section headings or types that never fade"
+        yield f"    # projects: [{scalar(base.project)}]   # only sessions in there"
+    yield "    # evergreen: [decision]   # headings or types that never fade"
 
 
 def _source(source: NewSource) -> Iterable[str]:

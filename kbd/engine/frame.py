@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kbd.config import BaseConfig, Config, SourceConfig
+from kbd.config.policies import decay_policy, entry_types
 from kbd.core.decay import DecayPolicy
 from kbd.core.model import Problem
 from kbd.service.ingest import SourceSpec
@@ -17,8 +18,6 @@ from kbd.sources.registry import formats
 from kbd.store.knowledge_paths import git_root
 from kbd.store.ledger import Ledger, lessons, transcripts
 from kbd.store.locks import Locks
-
-KNOWN_TYPES = frozenset(("guideline", "pitfall", "decision", "model", "process"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class Frame:
             with self.ledger.transaction():
                 for base in self.config.bases:
                     lessons.base_id(db, base.name)
-        types, signals = frozenset(self.config.types) | KNOWN_TYPES, dict(self.config.types)
+        types, signals = entry_types(self.config), dict(self.config.types)
         ids = {r["name"]: int(r["id"]) for r in db.execute("SELECT id, name FROM bases")}
         return [(b, BaseSpec(ids[b.name], b.name, types, signals, self.config.decay.marker)) for b in self.config.bases]
 
@@ -110,19 +109,4 @@ class Frame:
 
     def decay_policy(self, base: BaseConfig) -> DecayPolicy:
         """Return the limits of decay for a base."""
-        d = self.config.decay
-        return DecayPolicy(
-            at=d.at,
-            grace_days=d.grace_days,
-            dormant_days=d.dormant_days,
-            archive_days=d.archive_days,
-            durable_refs=d.durable_refs,
-            durable_factor=d.durable_factor,
-            change_fraction=d.change_fraction,
-            change_min=d.change_min,
-            dwell_days=d.dwell_days,
-            blind_days=d.blind_days,
-            clock=d.clock,
-            marker=d.marker,
-            evergreen=base.evergreen,
-        )
+        return decay_policy(self.config, base)

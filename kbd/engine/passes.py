@@ -113,6 +113,20 @@ class Engine:
             self.transcripts.reader = None
         self.rewound = self.rewound or synced.rewound
 
+    def write_base(self, clock: Clock, name: str) -> PassReport:
+        """Bring the files of one base in step with the ledger at once; no transcript is read, nothing fades."""
+        report = PassReport()
+        for base, spec in self.frame.bases():
+            if base.name == name:
+                self.writer.write_base(clock, report, base, spec, immediate=True)
+        return report
+
+    def sync(self, clock: Clock) -> PassReport:
+        """Take in what the knowledge files say; nothing is written into them."""
+        report = PassReport()
+        self._sync_knowledge(clock, report)
+        return report
+
     def _resync(self, spec: BaseSpec, files: Sequence[NoteFile], clock: Clock) -> None:
         """Bring the ledger in step with files that were just read or written under their locks."""
         known = lessons.notes_of(self.frame.ledger.db, spec.id)

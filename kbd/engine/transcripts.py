@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kbd.config import BaseConfig, SourceConfig
-from kbd.core.cite import Known, MatchPolicy
-from kbd.core.headline import DEFAULT_TYPES
+from kbd.config.matching import match_policy
+from kbd.core.cite import Known
 from kbd.core.match import PatternKind
 from kbd.core.model import Problem
 from kbd.core.reading import Reader
@@ -81,16 +81,12 @@ class TranscriptReader:
 
     def _reader(self, clock: Clock) -> Reader:
         if self.reader is None:
-            db, match = self.frame.ledger.db, self.frame.config.match
-            types = DEFAULT_TYPES | frozenset(self.frame.config.types)
-            policy = MatchPolicy(
-                match.count_tool_input, match.count_thinking, match.listing_min, match.listing_fraction, types
-            )
+            db = self.frame.ledger.db
             rows = [
                 (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
                 for p in lessons.patterns_in_use(db, clock.now.date())
             ]
-            self.reader = Reader.of(rows, lessons.live_counts(db), policy)
+            self.reader = Reader.of(rows, lessons.live_counts(db), match_policy(self.frame.config))
         return self.reader
 
     def _knowledge_paths(self, bases: list[tuple[BaseConfig, BaseSpec]], roots: list[str]) -> KnowledgePaths:

@@ -23,5 +23,6 @@ def logged_events() -> set[str]:
 
 def test_readme_lists_every_event_of_the_log() -> None:
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("### Events in the log")[1].split("\n## ")[0]
-    listed = {name for row in section.splitlines() if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert logged_events() == listed

@@ -34,7 +34,7 @@ def reasons_of(told: Situation, faults: Sequence[Problem]) -> Iterator[Reason]:
         return
     yield from _source_reasons(told, faults)
     yield from _fault_reasons(faults)
-    for problem in told.sight.reasons:
+    for problem in () if told.is_new else told.sight.reasons:
         yield Reason(problem.code, f"{problem.where}: {problem.what}", problem.hint)
     yield from _silence(told, told.ledger)
     for base in told.bases:
@@ -48,6 +48,8 @@ def reasons_of(told: Situation, faults: Sequence[Problem]) -> Iterator[Reason]:
 
 def _daemon_reasons(told: Situation) -> Iterator[Reason]:
     sign = told.sign
+    if sign.pause:
+        yield Reason("paused", f"nothing is read, written or faded {sign.pause}", "`kbd resume` ends it")
     if sign.pid is None:
         yield Reason("daemon_down", "no daemon runs on this state directory", "`kbd run`, or `kbd service install`")
         return
@@ -73,7 +75,7 @@ def _source_reasons(told: Situation, faults: Sequence[Problem]) -> Iterator[Reas
         elif sums.faulty:
             what = f"{sums.name}: {sums.faulty} of {sums.files} files cannot be read, such as {sums.fault}"
             yield Reason("source_unreadable", what, "mend their permissions")
-        elif not sums.files and sums.root not in missing:
+        elif not sums.files and sums.root not in missing and not told.is_new:
             yield _empty(sums.name, sums.root)
         if sums.name in told.alarms:
             what = f"of {sums.records} records {sums.unknown} are of unknown kinds, {sums.malformed} damaged"
@@ -81,7 +83,7 @@ def _source_reasons(told: Situation, faults: Sequence[Problem]) -> Iterator[Reas
                 "format_alarm", f"{sums.name}: {what}", "its format may have changed; update kbd, then `kbd rescan`"
             )
     for name, root in told.sources.items():
-        if name not in seen:
+        if name not in seen and not told.is_new:
             yield _empty(name, root)
 
 

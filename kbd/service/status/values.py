@@ -111,11 +111,15 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What is known of the daemon: `pid` of the one that runs (None: none), its heartbeat, why that is missing."""
+    """What is known of the daemon: `pid` of the one that runs (None: none), its heartbeat, why that is missing.
+
+    `pause` says until when it was told to rest; "" if it was not.
+    """
 
     pid: int | None
     heartbeat: Heartbeat | None = None
     problem: Problem | None = None
+    pause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,12 @@ class Situation:
     def blind_days(self) -> int:
         """Days without any record after which kbd has no sight."""
         return min((base.policy.blind_days for base in self.bases), default=DecayPolicy().blind_days)
+
+    @property
+    def is_new(self) -> bool:
+        """No base was read before today: nothing can fade yet, and that nothing was written yet is no fault."""
+        firsts = [base.row.first_read for base in self.bases if base.row is not None]
+        return all(first is None or first >= self.today for first in firsts)
 
     @property
     def own_sums(self) -> list[SourceSums]:
