@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
 
 from kbd import __version__
-from kbd.cli.output import counted, emit, emit_json, safe, short, terminal_width
+from kbd.cli.output import counted, emit, emit_json, safe, short, terminal_width, wrapped
 from kbd.cli.service_file import look, place_of
 from kbd.cli.session import Session
 from kbd.cli.sources import configured_roots
@@ -46,24 +45,16 @@ def doctor(session: Session, as_json: bool) -> int:
 
 
 def _print(session: Session, checks: Sequence[Check], findings: int) -> None:
+    columns = terminal_width()
     for check in checks:
         sign, colour = _SIGNS[check.verdict]
         where = f"{short(check.where, session.home)}: " if check.where else ""
-        said = _wrapped(safe(f"{where}{check.what}"))
-        emit(f"{click.style(sign, fg=colour)} {check.name:<{_NAME_WIDTH}} {said}")
+        said = wrapped(f"{check.name:<{_NAME_WIDTH}} {safe(f'{where}{check.what}')}", columns, _INDENT)
+        emit(click.style(sign, fg=colour) + said[1:])
         if check.remedy:
-            emit(" " * _INDENT + "→ " + _wrapped(safe(check.remedy)))
+            emit(wrapped(f"{'':{_NAME_WIDTH}} → {safe(check.remedy)}", columns, _INDENT + 2))
     emit()
     emit(click.style(counted(findings, "finding"), fg="red") if findings else click.style("all well", fg="green"))
-
-
-def _wrapped(text: str) -> str:
-    """Break text at the terminal's width under its own beginning; in a pipe it stays one line."""
-    columns = terminal_width()
-    if columns is None:
-        return text
-    lines = textwrap.wrap(text, max(columns - _INDENT - 2, 20), break_long_words=False, break_on_hyphens=False)
-    return ("\n" + " " * _INDENT).join(lines)
 
 
 def _checks(session: Session) -> Iterator[Check]:
