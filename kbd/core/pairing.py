@@ -20,23 +20,49 @@ class Row(Protocol):
     """What pairing needs of a known entry."""
 
     @property
-    def norm(self) -> str: ...  # noqa: D102 - see kbd.store.ledger.lessons.EntryRow
+    def norm(self) -> str:
+        """Normalised title."""
+        ...
+
     @property
-    def section(self) -> str: ...  # noqa: D102
+    def section(self) -> str:
+        """Headings above it."""
+        ...
+
     @property
-    def file(self) -> str: ...  # noqa: D102
+    def file(self) -> str:
+        """Path of its file."""
+        ...
+
     @property
-    def place(self) -> int: ...  # noqa: D102
+    def place(self) -> int:
+        """Number in its file."""
+        ...
+
     @property
-    def body(self) -> str: ...  # noqa: D102
+    def body(self) -> str:
+        """Normalised text after the title."""
+        ...
+
     @property
-    def state(self) -> State: ...  # noqa: D102
+    def state(self) -> State:
+        """Where it is in its life."""
+        ...
+
     @property
-    def wrote(self) -> Pair | None: ...  # noqa: D102
+    def wrote(self) -> Pair | None:
+        """The pair kbd last wrote."""
+        ...
+
     @property
-    def gone_on(self) -> date | None: ...  # noqa: D102
+    def gone_on(self) -> date | None:
+        """Day it went, None while it is there."""
+        ...
+
     @property
-    def moving(self) -> str | None: ...  # noqa: D102
+    def moving(self) -> str | None:
+        """On its way to the archive or back."""
+        ...
 
 
 R = TypeVar("R", bound=Row)
