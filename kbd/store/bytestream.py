@@ -1,6 +1,6 @@
-"""Opens a transcript for reading at any offset, plain or gzip, with bounded memory.
+"""Opens a transcript for reading at any offset, plain, gzip or zstd, with bounded memory.
 
-Offsets count the bytes a reader wants: of a gzip file, the decompressed ones. Only regular files are opened; the
+Offsets count the bytes a reader wants: of a compressed file, the decompressed ones. Only regular files are opened; the
 final path component must not be a symlink (the scan resolves those that may be followed).
 """
 
@@ -12,7 +12,9 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Protocol
+from typing import IO, ClassVar, Protocol
+
+import zstandard
 
 from kbd.errors import FileUnreadable
 
@@ -20,7 +22,6 @@ StrPath = str | os.PathLike[str]
 
 GUARD_BYTES = 1024
 HEAD_BYTES = 4096
-_GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 1 << 20
 # O_NONBLOCK: a FIFO swapped in between the check and the open must not hang the daemon.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -80,11 +81,19 @@ class PlainStream:
         return max(0, self.seen.st_size - offset)
 
 
-class GzipStream:
-    """A gzip file, decompressed forwards; a read before the kept part starts over.
+class _Decompressed(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+
+
+class CompressedStream:
+    """A compressed file, decompressed forwards; a read before the kept part starts over.
 
     Kept: the first `HEAD_BYTES`, and everything from `GUARD_BYTES` before the last read on.
     """
+
+    codec: ClassVar[str]
+    magic: ClassVar[bytes]
+    faults: ClassVar[tuple[type[Exception], ...]]
 
     def __init__(self, fd: int, path: StrPath) -> None:
         """Read from a descriptor that stays the opener's; the path is for messages."""
@@ -125,7 +134,7 @@ class GzipStream:
 
     def _rewind(self) -> None:
         self._raw.seek(0)
-        self._file = gzip.GzipFile(fileobj=self._raw, mode="rb")
+        self._file = self._opened(self._raw)
         self._head = b""
         self._kept = bytearray()
         self._kept_from = 0
@@ -142,27 +151,54 @@ class GzipStream:
             return b""
         try:
             # read1 stops at the first error with nothing lost; read would drop the good bytes before it.
-            return self._file.read1(size)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            self.damage = f"gzip data damaged or cut short ({error})"
+            return bytes(self._file.read1(size))
+        except self.faults as error:
+            self.damage = f"{self.codec} data damaged or cut short ({error})"
             return b""
         except OSError as error:
             raise _unreadable(self._path, error) from error
 
+    def _opened(self, raw: IO[bytes]) -> _Decompressed:
+        raise NotImplementedError
+
+
+class GzipStream(CompressedStream):
+    """A gzip file, members joined."""
+
+    codec = "gzip"
+    magic = b"\x1f\x8b"
+    faults = (EOFError, gzip.BadGzipFile, zlib.error)
+
+    def _opened(self, raw: IO[bytes]) -> _Decompressed:
+        return gzip.GzipFile(fileobj=raw, mode="rb")
+
+
+class ZstdStream(CompressedStream):
+    """A zstd file, frames joined; the library refuses windows over 128 MiB, so a hostile frame takes no more."""
+
+    codec = "zstd"
+    magic = b"\x28\xb5\x2f\xfd"
+    faults = (zstandard.ZstdError,)
+
+    def _opened(self, raw: IO[bytes]) -> _Decompressed:
+        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=False)
+
 
 @contextmanager
 def open_bytes(path: StrPath) -> Iterator[ByteStream]:
-    """Open a transcript; gzip is told by its magic number, not by its name.
+    """Open a transcript; compression is told by its magic number, not by its name.
 
     Raises FileNotFoundError if it is absent, FileUnreadable if it is not a regular file or cannot be read.
     """
     fd = _open_regular(path)
     try:
-        if _pread(fd, len(_GZIP_MAGIC), 0, path) == _GZIP_MAGIC:
-            with closing(GzipStream(fd, path)) as stream:
-                yield stream
-        else:
+        head = _pread(fd, 4, 0, path)
+        packed = next((kind for kind in (GzipStream, ZstdStream) if head.startswith(kind.magic)), None)
+        if packed is None:
             yield PlainStream(fd, path)
+        else:
+            with closing(packed(fd, path)) as stream:
+                yield stream
     finally:
         os.close(fd)
 
