@@ -10,18 +10,20 @@ from __future__ import annotations
 import bisect
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kbd.core.haystack import Haystack
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
-from kbd.core.normal import normalise_mapped
 
 ECHO_CHARS = 20
 LISTED_OWN_CHARS = 8
 LISTED_ENTRIES = 5
 LISTED_SHARE = 0.6
+BEFORE_CHARS = 1000
+"""How far before a title, in its line, a tag or a handle is looked for; a line may be megabytes long."""
 
 _SEPARATORS = " :-"
 _COMMENT = re.compile(r"<!--\s*(?:ref|last|decay)\s*:")
@@ -104,14 +106,12 @@ def read_block(text: str, matcher: Matcher, lexicon: Lexicon, types: frozenset[s
     matches = matcher.find(text)
     if not matches:
         return None
-    norm, origins = normalise_mapped(text)
-    lines = _Lines(text)
+    haystack, lines = Haystack(text), _Lines(text)
+    norm = haystack.norm
     echo = _echo_lines(text, norm, matches, matcher, lexicon, lines, types)
-    mentions = []
-    for match in matches:
-        if echo.isdisjoint(lines.of(match.start, match.end)):
-            mentions.extend(mentions_of(match, norm, matcher, lexicon))
-    length = len(norm) - _norm_chars(origins, lines, echo)
+    told = [match for match in matches if echo.isdisjoint(lines.of(match.start, match.end))]
+    mentions = mentions_of(told, norm, matcher, lexicon)
+    length = len(norm) - _norm_chars(haystack, lines, echo)
     return Reading(max(length, 1), digest(norm), len(norm), _first_per_line(mentions, lines))
 
 
@@ -193,6 +193,10 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self.starts = [0, *(m.end() for m in re.finditer("\n", text))]
+        self.text_end = len(text)
+
+    def end(self, line: int) -> int:
+        return self.starts[line + 1] if line + 1 < len(self.starts) else self.text_end
 
     def at(self, offset: int) -> int:
         return bisect.bisect_right(self.starts, offset) - 1
@@ -216,7 +220,7 @@ def _echo_lines(
     for match in matches:
         if matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
             continue
-        before = text[lines.starts[lines.at(match.start)] : match.start]
+        before = text[max(lines.starts[lines.at(match.start)], match.start - BEFORE_CHARS) : match.start]
         if _is_tagged(before, types) or _HANDLE_BEFORE.search(before) or _repeats(norm, match, matcher, lexicon):
             echo.update(lines.of(match.start, match.end))
     return echo
@@ -253,17 +257,29 @@ def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> boo
     return False
 
 
-def mentions_of(match: Match, norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:
-    """Return a match as mentions, one per entry behind its pattern."""
-    follows = norm[match.norm_end : match.norm_end + 400].lstrip(_SEPARATORS)
-    prefix = digest(norm[: match.norm_end])[:8]
+def mentions_of(matches: Sequence[Match], norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:
+    """Return matches in a normalised text as mentions, one per entry behind the pattern."""
+    prefixes = _prefixes(norm, {match.norm_end for match in matches})
     found = []
-    for ref in matcher.patterns[match.pattern].refs:
-        known = lexicon[ref]
-        own = _common(follows, known.body)
-        span = match.norm_end - match.norm_start + own
-        found.append(Mention(ref, known.entry, known.base, match.start, match.end, own, span, prefix))
+    for match in matches:
+        follows = norm[match.norm_end : match.norm_end + 400].lstrip(_SEPARATORS)
+        for ref in matcher.patterns[match.pattern].refs:
+            known = lexicon[ref]
+            own = _common(follows, known.body)
+            span = match.norm_end - match.norm_start + own
+            prefix = prefixes[match.norm_end]
+            found.append(Mention(ref, known.entry, known.base, match.start, match.end, own, span, prefix))
     return found
+
+
+def _prefixes(norm: str, ends: Collection[int]) -> dict[int, bytes]:
+    """Return by end the first 8 bytes of `digest(norm[:end])`, in one pass over the text."""
+    hasher, begin = hashlib.sha256(), 0
+    prefixes: dict[int, bytes] = {}
+    for end in sorted(ends):
+        hasher.update(norm[begin:end].encode("utf-8", "surrogatepass"))
+        prefixes[end], begin = hasher.digest()[:8], end
+    return prefixes
 
 
 def _common(a: str, b: str) -> int:
@@ -276,9 +292,11 @@ def _common(a: str, b: str) -> int:
     return n
 
 
-def _norm_chars(origins: Sequence[int], lines: _Lines, echo: set[int]) -> int:
+def _norm_chars(haystack: Haystack, lines: _Lines, echo: set[int]) -> int:
     """Count the normalised characters that stand on echo lines."""
-    return sum(1 for origin in origins if lines.at(origin) in echo) if echo else 0
+    edges = [edge for line in sorted(echo) for edge in (lines.starts[line], lines.end(line))]
+    lengths = list(haystack.lengths_before(edges))
+    return sum(lengths[1::2]) - sum(lengths[::2])
 
 
 def _first_per_line(mentions: Sequence[Mention], lines: _Lines) -> tuple[Mention, ...]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 
 from kbd.core.normal import normalise, normalise_mapped
 
@@ -56,6 +57,21 @@ class Haystack:
             stop -= 1
         return first, max(stop, last + 1)
 
+    def lengths_before(self, offsets: Iterable[int]) -> Iterator[int]:
+        """Yield for each of these ascending offsets in `text` how many characters of `norm` came from before it."""
+        part, low = -1, 0
+        origins: list[int] = []
+        for offset in offsets:
+            at = bisect_right(self._text_starts, offset) - 1
+            if at != part:
+                part, low = at, self._text_starts[at]
+                high = self._part_end(at)
+                origins = normalise_mapped(self.text[low:high] + self._sentinel(high))[1]
+            yield self._norm_starts[at] + bisect_left(origins, offset - low)
+
+    def _part_end(self, part: int) -> int:
+        return self._text_starts[part + 1] if part + 1 < len(self._text_starts) else len(self.text)
+
     def _index(self, at: int) -> int:
         """Return the index in `text` of the character that `norm[at]` came from."""
         known, origins = self._leaf
@@ -64,7 +80,7 @@ class Haystack:
         # An empty part shares its start with the next one: the last of equal starts is the one that holds `at`.
         part = bisect_right(self._norm_starts, at) - 1
         low, known = self._text_starts[part], self._norm_starts[part]
-        high = self._text_starts[part + 1] if part + 1 < len(self._text_starts) else len(self.text)
+        high = self._part_end(part)
         size = self._norm_starts[part + 1] - known
         # ASCII never grows: where nothing was lost, each character stands for itself.
         while size != high - low or not self.text[low:high].isascii():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import groupby
+from operator import methodcaller
 
 _FOLD: dict[str, str] = (
     dict.fromkeys("‘’‚‛‹›ʼ", "'")
@@ -24,6 +25,8 @@ _FOLD: dict[str, str] = (
     | {char: unicodedata.normalize("NFD", char) for char in "\u0344\u0f73\u0f75\u0f81"}
 )
 _LONGEST_RUN = 500
+_SPLIT_CHARS = 65_536
+_stripped = methodcaller("strip", " ")
 # None, not "": `str.translate` is fast only for tables of single characters and deletions.
 _FOLD_ASCII = str.maketrans({char: folded or None for char, folded in _FOLD.items() if char.isascii()})
 
@@ -73,7 +76,11 @@ def width(norm: str) -> int:
 
 
 def _one_spaced(text: str) -> str:
-    # Each round halves the runs, so this is linear in all.
+    if "  " not in text:
+        return text.strip(" ")
+    if len(text) <= _SPLIT_CHARS:
+        return " ".join([part for part in map(_stripped, text.split("  ")) if part])
+    # A long text of short words in parts would take many times its size. Each round halves the runs: linear.
     while "  " in text:
         text = text.replace("  ", " ")
     return text.strip(" ")

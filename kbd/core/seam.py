@@ -17,8 +17,7 @@ def read_seam(before: str, text: str, matcher: Matcher, lexicon: Lexicon) -> tup
     tail = before[-SEAM_CHARS:]
     joined = tail + text[:SEAM_CHARS]
     matches = [m for m in matcher.find(joined) if m.start < len(tail) < m.end]
-    norm = normalise(joined) if matches else ""
-    across = [mention for match in matches for mention in mentions_of(match, norm, matcher, lexicon)]
+    across = mentions_of(matches, normalise(joined), matcher, lexicon) if matches else []
     return tuple(replace(mention, start=0, end=mention.end - len(tail)) for mention in across)
 
 
