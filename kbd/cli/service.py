@@ -175,7 +175,7 @@ def _linger_hint(place: Place) -> list[str]:
     name = getpass.getuser()
     if place.kind != "systemd" or place.system or os.path.exists(f"{_LINGER}/{name}"):
         return []
-    return [f"it stops when {safe(name)} logs out; `loginctl enable-linger` keeps it running"]
+    return [f"it stops when {safe(name)} logs out, unless `loginctl enable-linger`"]
 
 
 @service.command("uninstall")
@@ -234,10 +234,11 @@ def _as_json(found: Installed) -> dict[str, object]:
 def _print_status(found: Installed, home: str) -> None:
     emit(f"file        {safe(short(found.place.path, home))}")
     emit(f"installed   {_installed_words(found)}")
-    emit(f"enabled     {'yes' if found.state.enabled else 'no: `kbd service install` lets it start by itself'}")
+    emit(f"enabled     {_enabled_words(found.state)}")
     emit(f"active      {_active_words(found.state)}")
-    for line in _linger_hint(found.place):
-        emit(f"note        {line}")
+    if found.state.active == "active":
+        for line in _linger_hint(found.place):
+            emit(f"note        {line}")
 
 
 def _installed_words(found: Installed) -> str:
@@ -246,6 +247,12 @@ def _installed_words(found: Installed) -> str:
     if not found.is_current:
         return "yes, but the configuration asks for another: `kbd service install` renews it"
     return "yes, as the configuration asks"
+
+
+def _enabled_words(state: ServiceState) -> str:
+    if state.active == "unknown":
+        return "unknown"
+    return "yes, it starts by itself" if state.enabled else "no: `kbd service install` lets it start by itself"
 
 
 def _active_words(state: ServiceState) -> str:

@@ -99,7 +99,7 @@ def check_sources(sources: Sequence[Seen]) -> Iterator[Check]:
         files = sum(source.files for source in mine)
         for source in mine:
             yield from (finding("sources", problem.where, problem.what, problem.hint) for problem in source.problems)
-        roots = ", ".join(source.root for source in mine)
+        roots = ", ".join(source.root for source in mine if source.exists or not any(other.exists for other in mine))
         if files:
             yield fine("sources", name, f"{_files(files)} in {roots}")
         elif not any(source.exists for source in mine):
