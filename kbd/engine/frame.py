@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -85,13 +86,18 @@ class Frame:
         return [(b, BaseSpec(ids[b.name], b.name, types, signals, self.config.decay.marker)) for b in self.config.bases]
 
     def sources(self) -> Iterator[tuple[SourceConfig, SourceSpec]]:
-        """Yield each root of each source with its id; a source of several default roots is several."""
+        """Yield each root of each source with its id.
+
+        An agent without a given root is read at each of its usual places that is there, or, so that its absence is
+        said, at the first.
+        """
         for config in self.config.sources:
             form = formats().get(config.agent or config.format or "text")
             if form is None:
                 continue
             roots = [config.folder] if config.folder else form.default_roots(self.env, self.home)
-            for i, root in enumerate(roots):
+            there = [i for i, root in enumerate(roots) if os.path.lexists(root)] or [0]
+            for i, root in ((i, roots[i]) for i in there if roots):
                 name = config.name if i == 0 else f"{config.name}-{i + 1}"
                 yield (
                     config,
