@@ -114,14 +114,11 @@ class Crediting:
         ).fetchone()
         return known is None and (earlier is not None or row["first_seen"] == day.isoformat())
 
-    def continue_message(self, key: bytes, texts: Sequence[str], files: Sequence[str], limit: int) -> set[int]:
-        """Take a silent record of a message that may have named something: it brings a file, or a partial's full text.
+    def continue_message(self, message: int, texts: Sequence[str], files: Sequence[str], limit: int) -> set[int]:
+        """Take a silent record of a stored message: it brings a file, or a partial's full text.
 
         Return the entries whose numbers may have changed.
         """
-        message = facts.message_id(self.db, key)
-        if message is None:
-            return set()
         changed = facts.add_files(self.db, message, files, limit)
         for text in texts:
             changed |= self.supersede(message, text)
@@ -131,8 +128,9 @@ class Crediting:
 def covered_time(db: sqlite3.Connection, at: datetime, entries: Sequence[int]) -> datetime:
     """Date an untimed line, read again after a restore, into the days that the files' numbers cover.
 
-    It was read before the ledger was lost; dated anew it would count twice.
+    It was read before the ledger was lost; dated anew it would count twice. Of several entries' days the earliest is
+    covered for all.
     """
     marks = ",".join("?" * len(entries))
-    row = db.execute(f"SELECT max(covers) FROM entries WHERE id IN ({marks})", tuple(entries)).fetchone()  # noqa: S608 - marks
+    row = db.execute(f"SELECT min(covers) FROM entries WHERE id IN ({marks})", tuple(entries)).fetchone()  # noqa: S608 - marks
     return min(at, datetime.fromisoformat(row[0]).replace(tzinfo=at.tzinfo)) if row[0] else at
