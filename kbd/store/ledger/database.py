@@ -142,7 +142,8 @@ def next_generation(ledger: Ledger, state_dir: Path) -> None:
     marker = state_dir / MARKER_NAME
     fresh = state_dir / f".{secrets.token_hex(6)}.tmp"
     try:
-        fresh.write_text(str(generation), encoding="ascii")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(str(generation))
         os.replace(fresh, marker)
     except OSError as exc:
         raise FileUnwritable(str(exc), where=str(marker), hint="free the disk or mend the permissions") from exc
