@@ -48,6 +48,7 @@ class SourceSpec:
         id: in the ledger; name; root: absolute path.
         format: the decoder's module.
         is_text: lines of a log: one session a file, times by observation.
+        is_excluded: tells which working directories are never read from.
     """
 
     id: int
@@ -55,6 +56,7 @@ class SourceSpec:
     root: str
     format: SourceFormat
     is_text: bool
+    is_excluded: Callable[[str], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,11 @@ class Ingest:
             zone: of times written without one.
         """
         self.ledger, self.db = ledger, ledger.db
-        self.reader, self.bases, self.paths, self.git_root = reader, bases, paths, git_root
+        self.reader, self.paths, self.git_root = reader, paths, git_root
         self.policy, self.now, self.real_now, self.zone = policy, now, real_now, zone
+        self.latest = now + FUTURE_SLACK
+        self.open_bases = {b.id for b in bases if not b.projects}
+        self.limited_bases = [b for b in bases if b.projects]
         self.recovered = ledger.meta("recovered") == "1"
         self.report = Report()
 
@@ -189,11 +194,13 @@ class _Batch:
             self.days.add(newest.date())
             self.newest = max(newest, self.newest or newest)
         for message in decoded.messages:
+            if message.cwd is not None and self.source.is_excluded(message.cwd):
+                continue
             self.messages += 1
             self._message(message)
 
     def _clamp(self, at: datetime) -> datetime:
-        return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.now + FUTURE_SLACK else at.astimezone(UTC)
+        return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.latest else at.astimezone(UTC)
 
     def store(self, position: Position, oversize: int, *, from_start: bool) -> None:
         tally = Tally(
@@ -236,13 +243,11 @@ class _Batch:
 
     def _scope(self, cwd: str | None) -> set[int]:
         """Return the bases that earn from a session with this working directory."""
-        open_bases = {b.id for b in self.ingest.bases if not b.projects}
-        limited = [b for b in self.ingest.bases if b.projects]
-        if cwd is None or not limited:
-            return open_bases
+        if cwd is None or not self.ingest.limited_bases:
+            return self.ingest.open_bases
         roots = {cwd, self.ingest.git_root(cwd) or cwd}
-        inside = {b.id for b in limited if any(_lies_in(r, p) for r in roots for p in b.projects)}
-        return open_bases | inside
+        inside = {b.id for b in self.ingest.limited_bases if any(_lies_in(r, p) for r in roots for p in b.projects)}
+        return self.ingest.open_bases | inside
 
     def _identity(self, message: Message) -> tuple[bytes, bytes | None]:
         """Return the content identity of a message: its id, else session, time and words, and the digest of those."""
@@ -327,12 +332,14 @@ class _Batch:
 
     def _silent(self, message: Message) -> None:
         """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
-        if message.native_id:
-            texts = [b.text for b in message.blocks if b.call is None and b.text]
-            paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
-            key = facts.key_of(self.source.format.agent, "m", message.native_id)
+        texts = [b.text for b in message.blocks if b.call is None and b.text]
+        paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
+        if not message.native_id or not (texts or paths):
+            return
+        known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
+        if known is not None:
             names = self._named(paths, message.cwd)
-            self.dirty |= self.crediting.continue_message(key, texts, names, MAX_FILES_PER_CITATION)
+            self.dirty |= self.crediting.continue_message(known, texts, names, MAX_FILES_PER_CITATION)
 
 
 def is_json(data: bytes) -> bool:

@@ -30,6 +30,7 @@ _KNOWN_TYPES = frozenset(
      "relocated", "bridge-session", "started", "result", "atis-latch", "tool_use", "tool_result", "agent-color",
      "agent-setting", "tag", "task-summary", "content-replacement", "marble-origami-commit", "speculation-accept"]
 )  # fmt: skip
+_RECOGNISED, _UNKNOWN = (RecordKind.RECOGNISED,), (RecordKind.UNKNOWN,)
 _TOOL_BLOCKS = frozenset(["tool_use", "server_tool_use", "mcp_tool_use"])
 
 
@@ -41,9 +42,8 @@ class _Head(msgspec.Struct):
 _head = msgspec.json.Decoder(_Head)
 
 
-def _skim(data: bytes) -> Json | None:
-    head = _head.decode(data)
-    return None if head.type == "assistant" else {"type": head.type, "timestamp": head.timestamp}
+def _read_all(data: bytes) -> None:
+    """Say of a line that it is needed in full."""
 
 
 def _is_record(value: Json) -> bool:
@@ -114,7 +114,18 @@ class ClaudeDecoder:
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
-        return decode_record(record, _skim, _is_record, self._item)
+        return self._passed_over(record.data) or decode_record(record, _read_all, _is_record, self._item)
+
+    def _passed_over(self, data: bytes) -> Decoded | None:
+        """Return what a whole line gives that is no assistant's, which most are; None if it must be read in full."""
+        try:
+            head = _head.decode(data)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            return None
+        if head.type == "assistant":
+            return None
+        kinds = _RECOGNISED if head.type in _KNOWN_TYPES else _UNKNOWN
+        return Decoded(kinds, (), read_time(head.timestamp, self._tz))
 
     def flush(self) -> Decoded:
         """Return nothing: no line stays open."""

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from kbd.core.model import ToolCall
 
-_GLOB = frozenset("*?[")
-
 
 class KnowledgePaths:
     """The files an agent may write to without citing anything, known by spelling and by real path."""
@@ -34,10 +32,10 @@ class KnowledgePaths:
 
         Without a working directory a relative path is held against the ends of the known ones.
         """
-        name = os.path.basename(path.rstrip("/"))
+        name = path.rstrip("/").rpartition("/")[2]
         if not self.names or "\0" in path:
             return False
-        if _GLOB & set(path):
+        if "*" in path or "?" in path or "[" in path:
             full = os.path.normpath(os.path.join(cwd or "/", self._expand(path)))
             return any(fnmatch.fnmatchcase(p, full) for p in self.paths)
         if name not in self.names:
