@@ -25,6 +25,7 @@ from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
 from kbd.store.locks import InstanceLock, running_pid
+from kbd.store.pausing import pause_in_force
 from kbd.watch import Hints, Watch
 
 LOG = logging.getLogger("kbd")
@@ -32,6 +33,10 @@ SETTLE_SECONDS = 0.25
 SCAN_SHARE = 0.0005
 """Full scans may take this part of a core while events flow (SPEC 10)."""
 RETRY_SECONDS = 15.0
+START_EXTENSION_USEC = 60_000_000
+"""A first reading that makes progress may take another minute, again and again."""
+REST_SECONDS = 2.0
+"""While paused the daemon looks that often whether the pause is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,11 @@ class Setting:
 
 
 def run_once(setting: Setting) -> int:
-    """Run one full pass and exit: 0 if all went well, 1 if something could not be done."""
+    """Run one full pass and exit: 0 if all went well, 1 if something could not be done. While paused: no pass."""
+    pause = pause_in_force(setting.state_dir, datetime.now(UTC))
+    if pause is not None:
+        print(f"paused {pause.words()}", file=sys.stderr)
+        return 0
     with InstanceLock(setting.state_dir):
         engine = Engine(setting.load(), setting.state_dir, setting.env, setting.home, setting.now())
         try:
@@ -105,6 +114,9 @@ class _Stop:
     def is_set(self) -> bool:
         return self._event.is_set()
 
+    def wait(self, seconds: float) -> None:
+        self._event.wait(seconds)
+
 
 def run_forever(setting: Setting) -> int:
     """Run until SIGTERM; returns the exit code. Raises AlreadyRunning if a daemon runs on the state directory."""
@@ -135,8 +147,10 @@ class Daemon:
         self.reload = threading.Event()
         signal.signal(signal.SIGHUP, self._on_hangup)
         self.since = datetime.now(UTC)
-        self.last_error = ""
+        self.last_error = self.refused_config = ""
         self.next_full = 0.0
+        self.is_ready = False
+        self.last_pass_at: datetime | None = None
         self._fed = 0.0
 
     def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
@@ -149,15 +163,21 @@ class Daemon:
         try:
             self.watch.start(self.engine.watched_folders())
             self.hints.look_everywhere()
-            first = True
             while not self.stop.is_set():
                 if self.reload.is_set():
                     self._reload()
-                self._pass()
-                if first:
+                pause = pause_in_force(self.setting.state_dir, datetime.now(UTC))
+                if pause is None:
+                    self._pass()
+                else:
+                    self._heartbeat(None, f"paused {pause.words()}")
+                if not self.is_ready:
                     self.notifier.send(READY=1)
-                    first = False
-                self._wait()
+                    self.is_ready = True
+                if pause is None:
+                    self._wait()
+                else:
+                    self.stop.wait(REST_SECONDS)
         finally:
             self.notifier.send(STOPPING=1)
             self.watch.stop()
@@ -172,10 +192,11 @@ class Daemon:
         try:
             self.config = self.setting.load()
         except UsageError as exc:
-            self.last_error = f"config refused: {exc}"
+            self.refused_config = f"configuration refused, the old one stays: {exc}"
             LOG.error("config_refused")
             print(exc, file=sys.stderr)
         else:
+            self.refused_config = ""
             self.engine.take_config(self.config)
             self.watch.start(self.engine.watched_folders())
             LOG.info("config_loaded")
@@ -216,27 +237,31 @@ class Daemon:
         self._heartbeat(None)
         self.next_full = time.monotonic() + RETRY_SECONDS
 
-    def _beat(self, _report: PassReport) -> None:
-        """Tell the service manager that a step was proven to be done."""
+    def _beat(self, _report: PassReport | None) -> None:
+        """Tell the service manager that a step was proven to be done; before the first READY, that it takes longer."""
+        if not self.is_ready:
+            self.notifier.send(EXTEND_TIMEOUT_USEC=START_EXTENSION_USEC)
         if self.notifier.watchdog_seconds and time.monotonic() - self._fed > self.notifier.watchdog_seconds / 4:
             self._fed = time.monotonic()
             self.notifier.send(WATCHDOG=1)
 
-    def _heartbeat(self, report: PassReport | None) -> None:
-        status = self.last_error or self.watch.degraded or "watching"
-        if report is not None:
+    def _heartbeat(self, report: PassReport | None, resting: str = "") -> None:
+        """Say how the daemon fares; one that rests, as told, is as well as one that made a pass."""
+        status = resting or self.last_error or self.watch.degraded or "watching"
+        if report is not None or resting:
             self.notifier.send(WATCHDOG=1, STATUS=status)
         else:
-            self.notifier.send(STATUS=f"failing: {status}")
+            self.notifier.send(WATCHDOG=1, STATUS=f"failing: {status}")
         now = datetime.now(UTC)
+        self.last_pass_at = now if report is not None else self.last_pass_at
         beat = Heartbeat(
             pid=os.getpid(),
             since=self.since,
             version=__version__,
             at=now,
             watching=f"polling: {self.watch.degraded}" if self.watch.degraded else "inotify",
-            last_pass_at=now if report is not None else None,
-            last_error=self.last_error,
+            last_pass_at=self.last_pass_at,
+            last_error=self.last_error or self.refused_config,
         )
         try:
             write_heartbeat(self.setting.state_dir, beat)
@@ -248,8 +273,12 @@ class Daemon:
         """Sleep until something moved, a full scan is due, or a write that waited may be done."""
         due = max(self.next_full - time.monotonic(), 0.0)
         pause = min(due, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
-        if self.hints.wake.wait(max(pause, 0.05)) and not self.stop.is_set():
-            self._settle()
+        deadline = time.monotonic() + max(pause, 0.05)
+        while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
+            if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or 3600.0) / 3)):
+                self._settle()
+                break
+            self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
         self.watch.refresh()
 
     def _settle(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from kbd.cli.session import Session
 from kbd.config import BaseConfig, Config
@@ -70,5 +70,7 @@ def _known(
     if ledger is None or row is None:
         return Known(name, policy, None, (), {}, related)
     subjects = subjects_of(ledger.db, row.id, policy, related.relations or (), today)
-    forecasts = {int(subject.id): forecast(subject, policy, today) for subject in subjects}
+    # Nothing falls before the next pass, and a day that has had its pass gets no second one.
+    start = today if row.last_pass is None else max(today, row.last_pass + timedelta(days=1))
+    forecasts = {int(subject.id): forecast(subject, policy, start) for subject in subjects}
     return Known(name, policy, row, entries_of(ledger.db, row.id), forecasts, related)

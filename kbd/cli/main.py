@@ -17,13 +17,23 @@ from kbd.errors import KbdError
 
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
+    "classify": "kbd.cli.classifying:classify",
+    "decay": "kbd.cli.foretelling:decay",
     "doctor": "kbd.cli.doctor:doctor",
+    "forecast": "kbd.cli.foretelling:forecast",
+    "forget": "kbd.cli.changing:forget",
     "init": "kbd.cli.init:init",
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
+    "log": "kbd.cli.history:log",
+    "pause": "kbd.cli.pausing:pause",
+    "pin": "kbd.cli.changing:pin",
     "rescan": "kbd.cli.running:rescan",
+    "restore": "kbd.cli.changing:restore",
+    "resume": "kbd.cli.pausing:resume",
     "run": "kbd.cli.running:run",
     "service": "kbd.cli.service:service",
+    "set": "kbd.cli.changing:set_values",
     "show": "kbd.cli.seeing:show",
     "sources": "kbd.cli.sources:sources",
     "status": "kbd.cli.health:status",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass
+from datetime import date
 
 from kbd.store.ledger.counts import COUNTING
 
@@ -68,6 +69,31 @@ def events_of(db: sqlite3.Connection, entry: int) -> list[Event]:
     """Return what happened to an entry, oldest first."""
     rows = db.execute("SELECT at, kind, title, detail FROM events WHERE entry=? ORDER BY id", (entry,))
     return [Event(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line of the log: an event with the base and the entry concerned, "" where there is none."""
+
+    at: str
+    kind: str
+    base: str
+    title: str
+    handle: str
+    detail: str
+
+
+def events_since(
+    db: sqlite3.Connection, *, day: date | None = None, entry: int | None = None, after: int = 0
+) -> list[Logged]:
+    """Return what happened, oldest first: from a day on, to one entry, after an event of a number."""
+    rows = db.execute(
+        "SELECT v.at, v.kind, coalesce(b.name, ''), v.title, coalesce(e.handle, ''), v.detail FROM events v "
+        "LEFT JOIN bases b ON b.id=v.base LEFT JOIN entries e ON e.id=v.entry "
+        "WHERE v.id>?1 AND v.day>=?2 AND (?3 IS NULL OR v.entry=?3) ORDER BY v.id",
+        (after, day.isoformat() if day else "", entry),
+    )
+    return [Logged(*row) for row in rows]
 
 
 def overruled_since(db: sqlite3.Connection, day: str) -> list[Event]:
