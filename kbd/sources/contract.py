@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kbd.core.model import Decoded, Message, Record, RecordKind
 
@@ -17,8 +17,8 @@ class FileKind(enum.Enum):
     LINES = "lines"  # a record is a line; the file is appended to
     GZIP = "gzip"  # lines, compressed; read whole
     ZSTD = "zstd"  # lines, compressed; read whole where the system can
-    DOCUMENT = "document"  # a record is the whole file; it is rewritten
-    DATABASE = "database"  # SQLite; records are rows
+    DOCUMENT = "document"  # the one record is the whole file, JSON; it is rewritten, its decoder begins anew each time
+    DATABASE = "database"  # SQLite; a record is a row, see `DatabaseFormat`
 
 
 class Decoder(Protocol):
@@ -58,6 +58,48 @@ class SourceFormat(Protocol):
 
         `tz` is the zone of times written without one.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What to read of one table; a row becomes a record, an object with `table` and the fields as JSON.
+
+    Rows are read in the order of their rowids. Expressions are SQL over `t`, the table, and what `joins` names.
+
+    Attributes:
+        table: its name.
+        fields: an expression for each key of the record.
+        identity: an expression that stays the same as long as a row lives; tells a database that was replaced.
+        joins: SQL that names further tables.
+        changed: expression in ms since the epoch that grows when a row changes in place; "" if rows never do.
+    """
+
+    table: str
+    fields: Mapping[str, str]
+    identity: str
+    joins: str = ""
+    changed: str = ""
+
+
+@runtime_checkable
+class DatabaseFormat(SourceFormat, Protocol):
+    """A format some of whose files are databases."""
+
+    def rows(self, columns: Mapping[str, frozenset[str]]) -> tuple[Rows, ...]:
+        """Return what to read, given the columns of each table; empty if nothing in there is known."""
+        ...
+
+
+@runtime_checkable
+class CompanionFormat(SourceFormat, Protocol):
+    """A format whose documents are understood only with others of the same root.
+
+    Such a record is a JSON array: the document, then its companions in the order they were named.
+    """
+
+    def companions(self, relpath: str, read: Sequence[bytes]) -> tuple[str, ...]:
+        """Name further documents (`*` for any one folder), given the document and its companions read so far."""
         ...
 
 

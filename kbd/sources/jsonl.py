@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -67,12 +67,47 @@ def read_line(data: bytes, skim: Skim, is_record: IsRecord) -> LineOfRecords:
     return LineOfRecords(others=1)
 
 
+class _Head(msgspec.Struct):
+    type: str | None = None
+    timestamp: object = None
+    time: object = None
+    created_at: object = None
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def skim_by_type(needed: Container[str]) -> Skim:
+    """Return a skim for lines told by their `type`: one that is not `needed` keeps its type and time alone."""
+
+    def skim(data: bytes) -> Json | None:
+        head = _head.decode(data)
+        return None if head.type is None or head.type in needed else msgspec.structs.asdict(head)
+
+    return skim
+
+
+def read_all(data: bytes) -> Json | None:
+    """Skim nothing: every line is needed in full."""
+    return None
+
+
 def decode_record(record: Record, skim: Skim, is_record: IsRecord, item: Callable[[Json, int], Item]) -> Decoded:
     """Decode one line with `item`, which takes a record and the offset of its line."""
     line = read_line(record.data, skim, is_record)
     items = [item(found, record.offset) for found in line.records]
     items += [IGNORED] * line.others
     return gather(items + [Item(RecordKind.MALFORMED)] * line.damaged)
+
+
+def read_value(data: bytes) -> object:
+    """Return the one JSON value these bytes are, of any type; None if they are not one whole value, or `null`."""
+    try:
+        return _whole.decode(data)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        text = data.removeprefix(_BOM).strip(_PADDING).decode("utf-8", "replace")
+        value, end = _decode(text, 0)
+        return value if end == len(text) else None
 
 
 def _read_patiently(data: bytes, is_record: IsRecord) -> LineOfRecords:

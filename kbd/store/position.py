@@ -34,6 +34,7 @@ class Position:
         skipping: `offset` lies inside a record over the limit.
         tail_start: where the last line begins if it was accepted without line end; None if `offset` follows one.
         ended: the read that led here came to the end of the file as it then was.
+        cursor: of a document, the digest of its content; of a database, where its tables stand (see `store.rows`).
     """
 
     dev: int
@@ -49,6 +50,7 @@ class Position:
     skipping: bool = False
     tail_start: int | None = None
     ended: bool = False
+    cursor: str = ""
 
     def is_current(self, ino: int, size: int, mtime_ns: int) -> bool:
         """Return whether a file in this state has nothing to read: all was read, no line waits, and nothing moved."""
