@@ -27,7 +27,7 @@ class Kbd:
 
     def __init__(self, world: World, **environment: str) -> None:
         self.world = world
-        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")}
+        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH")}
         self.environment = {**keep, "HOME": str(world.root / "home"), "TZ": "UTC", **environment}
 
     def command(self, *args: str) -> list[str]:
