@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kbd.core import entries as markdown
@@ -15,7 +15,8 @@ from kbd.core.seam import read_seam, with_seam
 from kbd.core.wording import wording_digest
 
 _ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
-_SAME_CHARS = 120
+_CUT_HEAD = re.compile(r"(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?")
+_BLOCK_END = re.compile(r"\n(?=[-*+]\s|#{1,6}\s)|\n[ \t]*\n(?=\S)")
 _ADDS = re.compile(r"^(?:-m kbd )?(?:-\S+ (?:[^-\s]\S* )?)*add\b", re.MULTILINE)
 _ADD_TOOL = re.compile(r"(?:^|[^A-Za-z])add$")
 
@@ -146,16 +147,24 @@ class Reader:
         """Return the entries whose head stands in the new text of a call to a knowledge file."""
         if call.whole_file:
             return self._written_whole(call.written)
-        copied = normalise(call.copied)
-        found: list[Wrote] = []
-        for match in self.matcher.find(call.written):
-            pattern = self.matcher.patterns[match.pattern]
-            line = call.written[call.written.rfind("\n", 0, match.start) + 1 : match.start]
-            if pattern.kind is PatternKind.TITLE and _ENTRY_HEAD.search(line):
-                rest = normalise(call.written[match.start : match.start + _SAME_CHARS])
-                if not copied or rest not in copied:
-                    found.extend(Wrote(self.lexicon[ref].entry, None) for ref in pattern.refs)
-        return found
+        before = set(self._heads(call.copied))
+        changed = (pattern for pattern, block in self._heads(call.written) if (pattern, block) not in before)
+        refs = (ref for index in changed for ref in self.matcher.patterns[index].refs)
+        return [Wrote(self.lexicon[ref].entry, None) for ref in refs]
+
+    def _heads(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield the titles that head an entry in a piece of a knowledge file, each with its block from there on.
+
+        The piece may begin within the first line of an entry: then only bold tells a head from prose.
+        """
+        for match in self.matcher.find(text):
+            if self.matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
+                continue
+            line = text[text.rfind("\n", 0, match.start) + 1 : match.start]
+            begins = len(line) == match.start and _CUT_HEAD.fullmatch(line)
+            if _ENTRY_HEAD.search(line) or begins and (line.endswith("**") or text.startswith("**", match.end)):
+                end = _BLOCK_END.search(text, match.end)
+                yield match.pattern, normalise(text[match.start : end.start() if end else len(text)])
 
     def _written_whole(self, text: str) -> list[Wrote]:
         parsed = markdown.parse(text.encode("utf-8", "surrogatepass"))

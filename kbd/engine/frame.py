@@ -19,6 +19,7 @@ from kbd.sources.registry import formats
 from kbd.store.knowledge_paths import git_root
 from kbd.store.ledger import Ledger, lessons, transcripts
 from kbd.store.locks import Locks
+from kbd.store.scan import excluded_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,13 @@ class Frame:
             form = formats().get(config.agent or config.format or "text")
             if form is None:
                 continue
+            is_excluded = excluded_folder(config.exclude)
             roots = [config.folder] if config.folder else form.default_roots(self.env, self.home)
             there = [i for i, root in enumerate(roots) if os.path.lexists(root)] or [0]
             for i, root in ((i, roots[i]) for i in there if roots):
                 name = config.name if i == 0 else f"{config.name}-{i + 1}"
-                yield (
-                    config,
-                    SourceSpec(self._source_id(name, root, form.agent), name, root, form, form.agent == "text"),
-                )
+                number = self._source_id(name, root, form.agent)
+                yield config, SourceSpec(number, name, root, form, form.agent == "text", is_excluded)
 
     def _source_id(self, name: str, root: str, agent: str) -> int:
         row = self.ledger.db.execute(

@@ -19,7 +19,7 @@ from kbd.core.normal import normalise
 from kbd.core.reading import Reader, Said
 from kbd.core.relate import name_file, paths_in_prose
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
-from kbd.store import tail
+from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
 from kbd.store.ledger.counts import recount
@@ -132,11 +132,12 @@ class Ingest:
             FileNotFoundError: it is gone.
         """
         row, position = self._start(source, found, row)
-        from_start = position.offset == 0
+        from_start = position.offset == 0 or found.kind is FileKind.DOCUMENT
         decoder = source.format.decoder(row.relpath, None if from_start else row.state, tz=self.zone)
         accept = None if source.is_text else is_json
-        for batch in tail.read_batches(
-            found.path, position, now=self.real_now, accept_last=accept, max_record=self.policy.max_record
+        limit = self.policy.max_record
+        for batch in batches.read_batches(
+            found, position, source.format, source.root, now=self.real_now, accept_last=accept, max_record=limit
         ):
             with self.ledger.transaction():
                 if batch.restarted is not None:
@@ -287,7 +288,9 @@ class _Batch:
     def _store_by_day(self, message: Message, said: Said) -> None:
         """Store a paragraph of a log: each day that its lines have is a message of its own."""
         starts = [line.start for line in message.lines]
-        origin = self.row.origin_at(message.offset)
+        origin, dated = self.row.origin_at(message.offset), message.record_id.startswith("t:")
+        # A log that is gone lends its session to what is dated only: other lines say nothing of being the same.
+        session = origin.session if dated or origin.stream != self.row.stream else self.row.session
         for citing in said.citing:
             by_day: dict[date, list[tuple[Mention, int]]] = {}
             for mention in citing.reading.mentions:
@@ -299,10 +302,10 @@ class _Batch:
                     at = covered_time(self.db, at, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
                 part = replace(citing, reading=replace(citing.reading, mentions=mentions))
-                where = origin.session if message.record_id.startswith("t:") else origin.stream
+                where = origin.session if dated else origin.stream
                 of_day = day if not observed else at.date()
                 key = facts.key_of("text", where, message.record_id, of_day.isoformat())
-                holder = self._holder(message, at, observed=observed, session=origin.session)
+                holder = self._holder(message, at, observed=observed, session=session)
                 self._store(message, Said((part,), ()), key, holder)
 
     def _store(self, message: Message, said: Said, key: bytes, holder: Holder) -> None:

@@ -35,6 +35,7 @@ class Found(Generic[T]):
         mtime_ns: modification time.
         linked: found through a link.
         kind: what `keep` said of it.
+        ctime_ns: when its content or its inode last changed; no program can set it.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Found(Generic[T]):
     mtime_ns: int
     linked: bool
     kind: T
+    ctime_ns: int = 0
 
 
 def walk(
@@ -131,6 +133,12 @@ def excluded(globs: Iterable[str]) -> Callable[[str, str], bool]:
     return is_excluded
 
 
+def excluded_folder(globs: Iterable[str]) -> Callable[[str], bool]:
+    """Return the same test for a working directory, as if the file system were the root."""
+    is_excluded = excluded(globs)
+    return lambda folder: is_excluded(folder.lstrip("/"), folder)
+
+
 def is_due(mtime_ns: int, checked_at: float | None, now: float) -> bool:
     """Return whether a known file is to be looked at in this scan.
 
@@ -205,7 +213,8 @@ class _Walk(Generic[T]):
 
 
 def _found(path: str, relpath: str, seen: os.stat_result, kind: T, *, linked: bool) -> Found[T]:
-    return Found(path, relpath, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, linked, kind)
+    ctime_ns = seen.st_ctime_ns
+    return Found(path, relpath, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, linked, kind, ctime_ns)
 
 
 def _limited(found: Iterator[Found[T] | Problem], max_files: int, root: str) -> Iterator[Found[T] | Problem]:

@@ -93,7 +93,7 @@ CREATE INDEX files_first_line ON files(first_line);
 CREATE INDEX files_old_first_line ON files(old_first_line);
 
 CREATE TABLE marks (                    -- when the bytes from an offset on were first read: the time of untimed lines
-  file INTEGER NOT NULL, offset INTEGER NOT NULL, at TEXT NOT NULL, PRIMARY KEY (file, offset)
+  stream TEXT NOT NULL, offset INTEGER NOT NULL, at TEXT NOT NULL, PRIMARY KEY (stream, offset)
 ) WITHOUT ROWID;
 
 CREATE TABLE activity (source INTEGER NOT NULL, day TEXT NOT NULL, PRIMARY KEY (source, day)) WITHOUT ROWID;

@@ -210,7 +210,6 @@ def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
         "first_line=NULL, state=NULL, high=0 WHERE id=?",
         (_encode_origins(file.origins_up_to(file.offset)), secrets.token_hex(8), file.id),
     )
-    db.execute("DELETE FROM marks WHERE file=?", (file.id,))
     return file_row(db, file.id)
 
 
@@ -287,15 +286,15 @@ def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None
     return cursor.rowcount
 
 
-def marks_of(db: sqlite3.Connection, file: int) -> list[tuple[int, datetime]]:
-    """Return from which offset on bytes were first read at which time, in order of offset."""
-    rows = db.execute("SELECT offset, at FROM marks WHERE file=? ORDER BY offset", (file,))
+def marks_of(db: sqlite3.Connection, stream: str) -> list[tuple[int, datetime]]:
+    """Return from which offset on bytes of a content were first read at which time, in order of offset."""
+    rows = db.execute("SELECT offset, at FROM marks WHERE stream=? ORDER BY offset", (stream,))
     return [(int(r[0]), datetime.fromisoformat(r[1])) for r in rows]
 
 
-def add_mark(db: sqlite3.Connection, file: int, offset: int, at: datetime) -> None:
+def add_mark(db: sqlite3.Connection, stream: str, offset: int, at: datetime) -> None:
     """Note that bytes from an offset on are first read at this time; an earlier note stands."""
-    db.execute("INSERT OR IGNORE INTO marks VALUES (?,?,?)", (file, offset, at.isoformat()))
+    db.execute("INSERT OR IGNORE INTO marks VALUES (?,?,?)", (stream, offset, at.isoformat()))
 
 
 def note_activity(
