@@ -46,7 +46,8 @@ def test_files_that_keep_wants_are_found_at_any_depth_with_their_state(root):
     seen = os.stat(root / "a.jsonl")
     assert (set(found), problems) == ({"a.jsonl", "x/y/z/b.jsonl", ".hidden/d.jsonl"}, [])
     assert found["a.jsonl"] == Found(
-        str(root / "a.jsonl"), "a.jsonl", seen.st_dev, seen.st_ino, 3, seen.st_mtime_ns, False, "transcript"
+        str(root / "a.jsonl"), "a.jsonl", seen.st_dev, seen.st_ino, 3, seen.st_mtime_ns, False, "transcript",
+        seen.st_ctime_ns,
     )
 
 
