@@ -19,7 +19,7 @@ from kbd.service.discover import register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.contract import FileKind
-from kbd.store import scan
+from kbd.store import batches, scan
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import lessons, transcripts
 from kbd.store.ledger.transcripts import FileMark
@@ -159,7 +159,10 @@ class _SourcePass:
             oldest = self.clock.now.timestamp() - self.owner.frame.config.scan.history_days * DAY_SECONDS
             return item.mtime_ns / 1e9 >= oldest
         seen.add(mark.id)
-        same = (mark.path, mark.size, mark.mtime_ns) == (item.path, item.size, item.mtime_ns)
+        try:
+            same = (mark.path, mark.size, mark.mtime_ns) == (item.path, *batches.version_of(item))
+        except (FileNotFoundError, FileUnreadable):
+            same = False  # reading it says what is wrong
         if mark.settled and same:
             return False
         return all_files or not same or scan.is_due(item.mtime_ns, self.owner.checked.get(mark.id), self.clock.real)
@@ -181,6 +184,9 @@ class _SourcePass:
         root = os.path.realpath(self.spec.root)
         for path in sorted(hints):
             if path.startswith(root + os.sep):
+                database = path.removesuffix("-wal")
+                if self.spec.format.file_kind(os.path.relpath(database, root)) is FileKind.DATABASE:
+                    path = database
                 yield from scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
     def _read(self, item: Found[FileKind], seen: set[int]) -> None:
@@ -190,6 +196,8 @@ class _SourcePass:
                 Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it")
             )
             return
+        if item.kind is FileKind.ZSTD and os.path.lexists(item.path.removesuffix(".zst")):
+            return  # it is being packed or unpacked: the plain file is the newer one
         try:
             row = register(self.owner.frame.ledger, self.spec.id, self.spec.name, item, is_text=self.spec.is_text)
             seen.add(row.id)

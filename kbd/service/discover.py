@@ -43,8 +43,11 @@ def _is_in_place(row: FileRow, found: Found[FileKind]) -> bool:
 
 
 def _known(ledger: Ledger, source: int, found: Found[FileKind]) -> FileRow | None:
-    """Return the row that this file continues."""
+    """Return the row that this file continues; of what is rewritten as a whole only the path tells."""
+    by_path = found.kind in (FileKind.DOCUMENT, FileKind.DATABASE)
     for row in transcripts.candidates(ledger.db, source, found.dev, found.ino, found.path):
+        if by_path and row.path != found.path:
+            continue
         if _is_in_place(row, found) or row.position is None or row.position.offset == 0:
             return row
         if tail.holds(found.path, row.position):
