@@ -8,9 +8,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from kbd.cli.main import main
 from kbd.store.locks import InstanceLock
 from tests.service.life import Life, entry
 
@@ -36,10 +35,8 @@ def life(tmp_path: Path) -> Iterator[Life]:
     life.close()
 
 
-def kbd(life: Life, *args: str, now: date = TODAY, answer: str | None = None) -> Result:
-    options = ["--config", str(life.root / "config.yaml"), "--state-dir", str(life.state), "--now", now.isoformat()]
-    env = {"HOME": str(life.root), "NO_COLOR": "1"}
-    return CliRunner(env=env).invoke(main, [*options, *args], input=answer, prog_name="kbd")
+def kbd(life: Life, *args: str, answer: str | None = None) -> Result:
+    return life.kbd(*args, now=TODAY, answer=answer)
 
 
 def archived(life: Life) -> Result:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
+from click.testing import CliRunner, Result
+
+from kbd.cli.main import main
 from kbd.config import load_config
 from kbd.engine import Clock, Engine, PassReport
 from kbd.store.ledger import lessons, open_reading
@@ -58,6 +61,12 @@ class Life:
             config = load_config(self.root / "config.yaml")
             self.opened = Engine(config, self.state, {}, str(self.root), noon(day))
         return self.opened.run_pass(Clock(noon(day), noon(day).timestamp(), UTC), immediate=immediate)
+
+    def kbd(self, *args: str, now: date, answer: str | None = None) -> Result:
+        """Run a command in this process."""
+        options = ["--config", str(self.root / "config.yaml"), "--state-dir", str(self.state), "--now", now.isoformat()]
+        env = {"HOME": str(self.root), "NO_COLOR": "1"}
+        return CliRunner(env=env).invoke(main, [*options, *args], input=answer, prog_name="kbd")
 
     def close(self) -> None:
         """End the process; the next pass is that of another one."""
