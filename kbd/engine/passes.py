@@ -136,7 +136,7 @@ class Engine:
             for r in known.values()
             if r.path not in read
         ]
-        self._after_sync(sync_base(self.frame.ledger, spec, [*files, *others], (), clock.now))
+        self._after_sync(sync_base(self.frame.ledger, spec, [*files, *others], (), clock.now, partial=True))
 
     def _end_recovery(self, report: PassReport) -> None:
         unread = any(p.code in ("knowledge_unreadable", "source_unreadable", "source_missing") for p in report.problems)

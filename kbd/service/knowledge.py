@@ -61,7 +61,13 @@ class Synced:
 
 
 def sync_base(
-    ledger: Ledger, base: BaseSpec, files: Sequence[NoteFile], unreadable: Sequence[Problem], now: datetime
+    ledger: Ledger,
+    base: BaseSpec,
+    files: Sequence[NoteFile],
+    unreadable: Sequence[Problem],
+    now: datetime,
+    *,
+    partial: bool = False,
 ) -> Synced:
     """Bring the ledger in step with a base's files; one transaction, idempotent.
 
@@ -71,6 +77,7 @@ def sync_base(
         files: all its files and archives; `data` is None where the file is unchanged since the last sync.
         unreadable: files that exist but could not be read; `where` is the path.
         now: time of the pass.
+        partial: not every file was looked for, so that this cannot end a base's first reading.
     """
     known = lessons.notes_of(ledger.db, base.id)
     kept = {f.path for f in files if f.data is None} | {p.where for p in unreadable}
@@ -78,7 +85,7 @@ def sync_base(
     if unchanged and ledger.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()[0] is not None:
         return Synced(changed=False, rewound=False)
     with ledger.transaction():
-        return _Sync(ledger, base, now).run(files, kept, known, complete=not unreadable)
+        return _Sync(ledger, base, now).run(files, kept, known, complete=not unreadable and not partial)
 
 
 class _Sync:
