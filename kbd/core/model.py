@@ -146,6 +146,8 @@ class Message:
         cites: lines of files cited by number (Codex's memory citations); their block is no part of any text.
         copied_from: sessions whose records this file declares to begin with (a fork, a resumed copy), nearest first.
         before: the end of the text that the first block, if a text, goes on from (an earlier fragment of the message).
+        thread: the session's own id where one file holds several that count for one; "" otherwise.
+        renumbered: copies of it in declared lineage carry other ids; they are told by their words.
     """
 
     native_id: str | None
@@ -160,6 +162,8 @@ class Message:
     cites: tuple[LineCite, ...] = ()
     copied_from: tuple[SessionId, ...] = ()
     before: str = ""
+    thread: str = ""
+    renumbered: bool = False
 
 
 class RecordKind(enum.Enum):

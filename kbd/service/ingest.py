@@ -253,15 +253,16 @@ class _Batch:
     def _identity(self, message: Message) -> tuple[bytes, bytes | None]:
         """Return the content identity of a message: its id, else session, time and words, and the digest of those."""
         agent = self.source.format.agent
-        if message.native_id:
+        if message.native_id and not message.renumbered:
             return facts.key_of(agent, "m", message.native_id), None
         text = normalise("\n".join(b.text for b in message.blocks))
-        if len(message.blocks) == 1 and message.blocks[0].native_id:
+        if len(message.blocks) == 1 and message.blocks[0].native_id and not message.native_id:
             # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
             return facts.key_of(agent, "b", message.blocks[0].native_id, text), None
         when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
-        kin = Kin(facts.key_of(agent, "w", text), message.session, message.copied_from, self.row.id)
-        return canonical_key(self.db, facts.key_of(agent, "f", message.session, when, text), kin), kin.content
+        kin = Kin(facts.key_of(agent, "w", text), message.session, message.copied_from, self.row.id, message.thread)
+        own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)
+        return canonical_key(self.db, facts.key_of(agent, *own), kin), kin.content
 
     def _holder(
         self,
@@ -283,6 +284,7 @@ class _Batch:
             message.record_id,
             message.offset,
             content,
+            message.thread,
         )
 
     def _store_by_day(self, message: Message, said: Said) -> None:

@@ -30,7 +30,8 @@ class Holder:
         cwd: working directory, None if unknown.
         record: record id for the evidence.
         offset: byte offset of the record.
-        content: digest of its words if it has no id of its own (see kinship.py), else None.
+        content: digest of its words if its copies are told by them (see kinship.py), else None.
+        thread: which of the sessions of the file holds it, where they count for one.
     """
 
     session: str
@@ -43,6 +44,7 @@ class Holder:
     record: str
     offset: int
     content: bytes | None = None
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def key_of(*parts: str) -> bytes:
 def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder) -> int:
     """Note that a file holds a message; credit goes to the earliest holder. Return the message's id."""
     at, day = holder.at.isoformat(timespec="microseconds"), holder.at.date().isoformat()
-    session, record = storable(holder.session), storable(holder.record)
+    session, record, thread = storable(holder.session), storable(holder.record), storable(holder.thread)
     cwd = None if holder.cwd is None else storable(holder.cwd)
     db.execute(
         "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd, content) VALUES (?,?,?,?,?,?,?)",
@@ -97,7 +99,7 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
     db.execute(
-        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(message, session, file) DO UPDATE SET "
+        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(message, session, file, thread) DO UPDATE SET "
         "at=excluded.at, record=excluded.record, offset=excluded.offset, cwd=excluded.cwd "
         "WHERE holders.observed=0 AND excluded.at < holders.at",
         (
@@ -111,8 +113,10 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
             cwd,
             record,
             holder.offset,
+            thread,
         ),
     )
+    _follow_growth(db, message, holder, record)
     first = db.execute(
         "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1", (message,)
     ).fetchone()
@@ -121,6 +125,16 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
         (first["session"], first["at"], first["at"][:10], first["cwd"], message, first["session"], first["at"]),
     )
     return message
+
+
+def _follow_growth(db: sqlite3.Connection, message: int, holder: Holder, record: str) -> None:
+    """Let a message whose first record has grown be known by its new words."""
+    if holder.content is not None:
+        db.execute(
+            "UPDATE messages SET content=?1 WHERE id=?2 AND content IS NOT ?1 AND EXISTS (SELECT 1 FROM holders "
+            "WHERE message=?2 AND file=?3 AND session=?4 AND thread=?5 AND record=?6)",
+            (holder.content, message, holder.file, storable(holder.session), storable(holder.thread), record),
+        )
 
 
 def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:

@@ -1,4 +1,4 @@
-"""Copies of messages that carry no id: told by their words, among sessions of declared lineage.
+"""Copies of messages that carry no id, or another one: told by their words, among sessions of declared lineage.
 
 A fork or a sub-agent may begin with its parent's records under new times (transcripts.md of the agents' formats call
 this replay). Each record of a copy is paired with one record of a kindred session that says the same; the order in
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 _COPIES = (
     "SELECT m.key FROM messages m WHERE m.content=? "
-    "AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.file=?) "
+    "AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.file=? AND h.thread=?) "
     "AND EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.session IN ({marks})) "
     "ORDER BY m.at, m.id LIMIT 1"
 )
@@ -27,13 +27,14 @@ class Kin:
         content: digest of its words, whatever session and time.
         session: the session that holds it here.
         ancestors: sessions that this file declares to begin with.
-        file: id of the file.
+        file: id of the file; thread: which of its sessions, where they count for one.
     """
 
     content: bytes
     session: str
     ancestors: tuple[str, ...]
     file: int
+    thread: str = ""
 
 
 def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str]) -> None:
@@ -64,7 +65,7 @@ def _original(db: sqlite3.Connection, kin: Kin) -> bytes | None:
     marks = ",".join("?" * len(family))
     row = db.execute(
         _COPIES.format(marks=marks),
-        (kin.content, kin.file, *family),
+        (kin.content, kin.file, kin.thread, *family),
     ).fetchone()
     return None if row is None else bytes(row[0])
 

@@ -116,7 +116,8 @@ CREATE TABLE holders (                  -- every place a message was found
   message INTEGER NOT NULL REFERENCES messages(id), file INTEGER NOT NULL, session TEXT NOT NULL,
   at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
   record TEXT NOT NULL, offset INTEGER NOT NULL,
-  PRIMARY KEY (message, session, file)
+  thread TEXT NOT NULL DEFAULT '',      -- the session's own id where a file holds several that count for one
+  PRIMARY KEY (message, session, file, thread)
 ) WITHOUT ROWID;
 
 CREATE TABLE blocks (
