@@ -5,7 +5,9 @@ Identity is the title within the base, the section breaks ties (SPEC 2). What st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Generic, Protocol, TypeVar
@@ -66,6 +68,7 @@ class Row(Protocol):
 
 
 R = TypeVar("R", bound=Row)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,55 +184,46 @@ class _Pairing(Generic[R]):
         self, key_seen: Callable[[Seen], Hashable], key_row: Callable[[R], Hashable], fits: Callable[[R], bool]
     ) -> None:
         """Pair, in order, those with equal keys."""
-        waiting: dict[Hashable, list[R]] = {}
+        waiting: dict[Hashable, deque[R]] = {}
         for row in self.rows:
             if fits(row):
-                waiting.setdefault(key_row(row), []).append(row)
-        rest = []
-        for one in self.seen:
-            found = waiting.get(key_seen(one))
-            if found:
-                self._pair(one, found.pop(0), renamed=False)
-            else:
-                rest.append(one)
-        self.seen = rest
+                waiting.setdefault(key_row(row), deque()).append(row)
+        found = [(one, rows.popleft()) for one in self.seen if (rows := waiting.get(key_seen(one)))]
+        self._pair(found, renamed=False)
 
-    def _pair(self, one: Seen, row: R, *, renamed: bool) -> None:
-        self.same.append((one, row, renamed))
-        self.rows = [r for r in self.rows if r is not row]
+    def _pair(self, found: Sequence[tuple[Seen, R]], *, renamed: bool) -> None:
+        seen, rows = {id(one) for one, _ in found}, {id(row) for _, row in found}
+        self.same += [(one, row, renamed) for one, row in found]
+        self.seen = [one for one in self.seen if id(one) not in seen]
+        self.rows = [row for row in self.rows if id(row) not in rows]
 
     def take_edited(self, *, archive: bool) -> None:
         """Pair one gone and one new entry between the same neighbours, if comment or body vouch for it."""
-        before = {id(r): self._neighbours_of_row(r) for r in self.rows if r.gone_on is None}
-        rest = []
-        for one in self.seen:
-            if one.archive is not archive:
-                rest.append(one)
-                continue
-            here = self._neighbours_of_seen(one)
-            fits = [r for r in self.rows if before.get(id(r)) == here and r.file == one.path and _vouched(one.entry, r)]
-            if len(fits) == 1 and not self._has_rival(one, here):
-                self._pair(one, fits[0], renamed=True)
-            else:
-                rest.append(one)
-        self.seen = rest
+        gone = self._by_neighbours(((r.file, r.place, r) for r in self.rows if r.gone_on is None), of_rows=True)
+        new = self._by_neighbours(((s.path, s.place, s) for s in self.seen if s.archive is archive), of_rows=False)
+        found = []
+        for between, ones in new.items():
+            fits = [row for row in gone.get(between, ()) if _vouched(ones[0].entry, row)]
+            if len(ones) == len(fits) == 1:
+                found.append((ones[0], fits[0]))
+        self._pair(found, renamed=True)
 
-    def _has_rival(self, one: Seen, here: tuple[str | None, str | None]) -> bool:
-        """Tell whether another unpaired entry stands between the same neighbours."""
-        return any(s is not one and s.path == one.path and self._neighbours_of_seen(s) == here for s in self.seen)
-
-    def _neighbours_of_row(self, row: R) -> tuple[str | None, str | None]:
-        """Return the norms of the paired entries that stood around a row in its file."""
-        around = sorted((r.place, r.norm) for _, r, renamed in self.same if r.file == row.file and not renamed)
-        above = [norm for place, norm in around if place < row.place]
-        below = [norm for place, norm in around if place > row.place]
-        return (above[-1] if above else None, below[0] if below else None)
-
-    def _neighbours_of_seen(self, one: Seen) -> tuple[str | None, str | None]:
-        around = sorted((s.place, s.entry.norm) for s, _, renamed in self.same if s.path == one.path and not renamed)
-        above = [norm for place, norm in around if place < one.place]
-        below = [norm for place, norm in around if place > one.place]
-        return (above[-1] if above else None, below[0] if below else None)
+    def _by_neighbours(self, unpaired: Iterable[tuple[str, int, T]], *, of_rows: bool) -> dict[Hashable, list[T]]:
+        """Group what is unpaired by file and the paired titles around it, as they stand, or stood in the ledger."""
+        around: dict[str, list[tuple[int, str]]] = {}
+        for one, row, renamed in self.same:
+            if not renamed:
+                path, place = (row.file, row.place) if of_rows else (one.path, one.place)
+                around.setdefault(path, []).append((place, row.norm if of_rows else one.entry.norm))
+        for pairs in around.values():
+            pairs.sort()
+        grouped: dict[Hashable, list[T]] = {}
+        for path, place, item in unpaired:
+            pairs = around.get(path, [])
+            at = bisect_left(pairs, (place, ""))
+            above, below = pairs[at - 1][1] if at else None, pairs[at][1] if at < len(pairs) else None
+            grouped.setdefault((path, above, below), []).append(item)
+        return grouped
 
 
 def _vouched(entry: Entry, row: Row) -> bool:
