@@ -104,8 +104,9 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
         "WHERE holders.observed=0 AND excluded.at < holders.at",
         (
             message,
-            holder.file,
             session,
+            holder.file,
+            thread,
             at,
             holder.observed,
             birth,
@@ -113,7 +114,6 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
             cwd,
             record,
             holder.offset,
-            thread,
         ),
     )
     _follow_growth(db, message, holder, record)

@@ -113,11 +113,11 @@ CREATE INDEX lineage_ancestor ON lineage(ancestor);
 CREATE INDEX messages_day ON messages(session, day);
 
 CREATE TABLE holders (                  -- every place a message was found
-  message INTEGER NOT NULL REFERENCES messages(id), file INTEGER NOT NULL, session TEXT NOT NULL,
+  message INTEGER NOT NULL REFERENCES messages(id), session TEXT NOT NULL, file INTEGER NOT NULL,
+  thread TEXT NOT NULL,                 -- the session's own id where a file holds several that count for one
   at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
   record TEXT NOT NULL, offset INTEGER NOT NULL,
-  thread TEXT NOT NULL DEFAULT '',      -- the session's own id where a file holds several that count for one
-  PRIMARY KEY (message, session, file, thread)
+  PRIMARY KEY (message, session, file, thread)  -- the first columns in order: else SQLite 3.40 finds NULLs in others
 ) WITHOUT ROWID;
 
 CREATE TABLE blocks (
