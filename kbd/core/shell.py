@@ -33,7 +33,7 @@ _MAX_VALUE = 65_536  # a variable that doubles itself must not fill the memory
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w-]{0,9}$")
-_COULD_BE_PATH = re.compile(r"[/\\.]")
+_COULD_BE_PATH = re.compile(r"[/\\]|\.[A-Za-z]")
 _NOT_IN_PATH = re.compile(r"[\s'\"`()|;<>]|://")
 _CODE_TOKEN = re.compile(r"[^\s'\"`()\[\]{}<>|;,=?!$#&:]+")
 _RUN_STRING = re.compile(r"-[A-Za-z]*c|-Command|/c", re.IGNORECASE)
@@ -89,10 +89,13 @@ def is_path(word: str) -> bool:
 
 def paths_in_code(text: str) -> list[str]:
     """Return the tokens of program text that could be paths, at most `MAX_NAMED`."""
+    if not _COULD_BE_PATH.search(text):
+        return []
     found: dict[str, None] = {}
     for token in _CODE_TOKEN.finditer(text):
-        if is_path(token.group()):
-            found.setdefault(token.group())
+        word = token[0]
+        if ("." in word or "/" in word or "\\" in word) and is_path(word):
+            found.setdefault(word)
             if len(found) >= MAX_NAMED:
                 break
     return list(found)

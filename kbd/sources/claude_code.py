@@ -12,7 +12,7 @@ from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, 
 from kbd.core.seam import SEAM_CHARS
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import IGNORED, NOTHING, UNKNOWN, FileKind, Item
-from kbd.sources.jsonl import Json, decode_record, object_of, text_of
+from kbd.sources.jsonl import Json, decode_record, object_of, read_all, text_of
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile, identifier, restore
 from kbd.sources.times import read_time
 
@@ -40,10 +40,6 @@ class _Head(msgspec.Struct):
 
 
 _head = msgspec.json.Decoder(_Head)
-
-
-def _read_all(data: bytes) -> None:
-    """Say of a line that it is needed in full."""
 
 
 def _is_record(value: Json) -> bool:
@@ -114,7 +110,7 @@ class ClaudeDecoder:
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
-        return self._passed_over(record.data) or decode_record(record, _read_all, _is_record, self._item)
+        return self._passed_over(record.data) or decode_record(record, read_all, _is_record, self._item)
 
     def _passed_over(self, data: bytes) -> Decoded | None:
         """Return what a whole line gives that is no assistant's, which most are; None if it must be read in full."""

@@ -95,6 +95,9 @@ def read_all(data: bytes) -> Json | None:
 def decode_record(record: Record, skim: Skim, is_record: IsRecord, item: Callable[[Json, int], Item]) -> Decoded:
     """Decode one line with `item`, which takes a record and the offset of its line."""
     line = read_line(record.data, skim, is_record)
+    if len(line.records) == 1 and not line.others and not line.damaged:  # nearly always
+        one = item(line.records[0], record.offset)
+        return Decoded((one.kind,), one.messages, one.at)
     items = [item(found, record.offset) for found in line.records]
     items += [IGNORED] * line.others
     return gather(items + [Item(RecordKind.MALFORMED)] * line.damaged)

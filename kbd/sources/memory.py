@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ REMEMBERED_MESSAGES = 256  # records of one message may stand apart: tool result
 REMEMBERED_FILES = 32
 RECENT_FILES = 5
 RECENT = timedelta(minutes=10)
+_EARLIEST = datetime.min.replace(tzinfo=UTC) + RECENT
 _MAX_ID = 256
 _MAX_PATH = 4096
 
@@ -78,10 +80,14 @@ class RecentFiles:
         """Return the files touched in the ten minutes up to `at`, newest first, at most five."""
         if at is None or not self._files:
             return ()
-        seen = [(time, path, mode) for path, (mode, time) in self._files.items() if time is not None and time <= at]
-        near = [one for one in seen if at - one[0] <= RECENT]
-        near.sort(key=lambda one: one[0], reverse=True)
-        return tuple(Touch(path, mode) for _, path, mode in near[:RECENT_FILES])
+        since = max(at, _EARLIEST) - RECENT
+        near = [
+            (time, path, mode)
+            for path, (mode, time) in self._files.items()
+            if time is not None and since <= time <= at
+        ]
+        near.sort(key=itemgetter(0), reverse=True)
+        return tuple([Touch(path, mode) for _, path, mode in near[:RECENT_FILES]])
 
     def note(self, blocks: Iterable[Block], cwd: str | None, at: datetime | None) -> None:
         """Remember the files that tool calls among `blocks` read or wrote."""
