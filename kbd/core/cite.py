@@ -17,6 +17,7 @@ from kbd.core.haystack import Haystack
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
+from kbd.core.ownoutput import is_led_by_handle, own_output
 
 ECHO_CHARS = 20
 LISTED_OWN_CHARS = 8
@@ -26,11 +27,8 @@ BEFORE_CHARS = 1000
 """How far before a title, in its line, a tag or a handle is looked for; a line may be megabytes long."""
 
 _SEPARATORS = " :-"
-_COMMENT = re.compile(r"<!--\s*(?:ref|last|decay)\s*:")
+_COMMENT = re.compile(r"<!--\s*(?:[\w-]{1,30}:[^|>\n]{0,60}\|\s*){0,8}(?:ref|last|decay)\s*:")
 _TAG_BEFORE_BOLD = re.compile(r"\[([^\[\]\n]{1,30})\]\s*(?:\[[A-Z]{2,5}\d{2,}\]\s*)?\*\*\s*$")
-_HANDLE_BEFORE = re.compile(r"(?<!\[)\bk-[0-9a-z]{6,10}\b(?!\])")
-_OUTPUT_BEGIN = "<!-- kbd:"
-_OUTPUT_END = "<!-- /kbd -->"
 _LED = re.compile(r"\s*(?:[-*+•]\s|\(?\d{1,3}[.):]\s)")
 
 
@@ -216,12 +214,13 @@ def _echo_lines(
 ) -> set[int]:
     """Return the lines that repeat an entry instead of using it."""
     echo = {lines.at(m.start()) for m in _COMMENT.finditer(text)}
-    echo |= _own_output(text, lines)
+    for start, end in own_output(text):
+        echo.update(lines.of(start, end))
     for match in matches:
         if matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
             continue
         before = text[max(lines.starts[lines.at(match.start)], match.start - BEFORE_CHARS) : match.start]
-        if _is_tagged(before, types) or _HANDLE_BEFORE.search(before) or _repeats(norm, match, matcher, lexicon):
+        if _is_tagged(before, types) or is_led_by_handle(before) or _repeats(norm, match, matcher, lexicon):
             echo.update(lines.of(match.start, match.end))
     return echo
 
@@ -230,18 +229,6 @@ def _is_tagged(before: str, types: frozenset[str]) -> bool:
     """Tell whether what stands before a title ends in a type's tag and the opening of bold; a task box is no tag."""
     found = _TAG_BEFORE_BOLD.search(before)
     return found is not None and found[1].strip().lower() in types
-
-
-def _own_output(text: str, lines: _Lines) -> set[int]:
-    """Return the lines of what kbd printed itself, between its own marks."""
-    found: set[int] = set()
-    begin = text.find(_OUTPUT_BEGIN)
-    while begin >= 0:
-        end = text.find(_OUTPUT_END, begin)
-        end = len(text) if end < 0 else end + len(_OUTPUT_END)
-        found.update(lines.of(begin, end))
-        begin = text.find(_OUTPUT_BEGIN, end)
-    return found
 
 
 def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> bool:
