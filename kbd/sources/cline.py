@@ -1,0 +1,166 @@
+"""Cline: the whole conversation of a task as one JSON file, rewritten for each message.
+
+The extension writes a bare list into the task's folder, the SDK an object that names its session. A message without an
+id is known by its time, else by its place and the question before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+
+from kbd.core.model import Author, Block, Decoded, Record, RecordKind
+from kbd.core.toolinput import tool_call
+from kbd.sources.contract import NOTHING, FileKind, Item, gather
+from kbd.sources.jsonl import object_of, objects_of, parsed_arguments, read_value, text_of
+from kbd.sources.memory import identifier
+from kbd.sources.thread import Thread
+from kbd.sources.times import read_time
+from kbd.sources.xmlcalls import named_call, split_calls
+
+_TASK = re.compile(r"(?:.*/)?api_conversation_history\.json")
+_SESSION = re.compile(r"(?:.*/)?[^/.][^/]*\.messages\.json")
+_CWD = re.compile(r"# Current (?:Working|Workspace) Directory \(([^()\n]{1,1024})\)")
+_SUMMARIES = ("isSummary", "isTruncationMarker")
+
+Turn = Mapping[str, object]
+
+
+class Cline:
+    """Where the extension and the SDK write; the root may be any folder above the tasks or sessions."""
+
+    agent = "cline"
+
+    def default_roots(self, env: Mapping[str, str], home: str) -> list[str]:
+        """Return the SDK's folder and the extension's in each editor."""
+        named = env.get("CLINE_DATA_DIR") or (f"{env['CLINE_DIR']}/data" if env.get("CLINE_DIR") else "")
+        return [named or f"{home}/.cline/data", *editor_storages(home, "saoudrizwan.claude-dev")]
+
+    def file_kind(self, relpath: str) -> FileKind | None:
+        """Take conversations; what the user interface keeps repeats them."""
+        return FileKind.DOCUMENT if _TASK.fullmatch(relpath) or _SESSION.fullmatch(relpath) else None
+
+    def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> TaskDecoder:
+        """Return a decoder for one conversation."""
+        return TaskDecoder(relpath, tz)
+
+
+def editor_storages(home: str, extension: str) -> list[str]:
+    """Return where editors of the VS Code family keep what an extension stores."""
+    bases = (f"{home}/.config/%s/User", f"{home}/Library/Application Support/%s/User")
+    editors = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+    folders = [base % editor for base in bases for editor in editors]
+    return [f"{folder}/globalStorage/{extension}" for folder in (*folders, f"{home}/.vscode-server/data/User")]
+
+
+class TaskDecoder:
+    """Reads one conversation whole, Cline's and Roo Code's."""
+
+    def __init__(self, relpath: str, tz: tzinfo) -> None:
+        """Begin; a document leaves no state."""
+        parts = relpath.split("/")
+        self._stem = parts[-1].removesuffix(".json").removesuffix(".messages")
+        self._folder = parts[-2] if len(parts) > 1 and parts[-2] not in ("sessions", "tasks") else ""
+        self._tz = tz
+
+    def feed(self, record: Record, observed: datetime) -> Decoded:
+        """Decode the whole file; `observed` is not needed."""
+        document = read_value(record.data)
+        if document is None:
+            return gather([Item(RecordKind.MALFORMED)])
+        if isinstance(document, dict) and isinstance(document.get("messages"), list):
+            return gather(self._items(document, document["messages"], record.offset))
+        if isinstance(document, list):
+            return gather(self._items({}, document, record.offset))
+        return gather([Item(RecordKind.UNKNOWN)])
+
+    def flush(self) -> Decoded:
+        """Return nothing: a document is whole."""
+        return NOTHING
+
+    def state(self) -> bytes:
+        """Return nothing: a rewritten document is read anew."""
+        return b"{}"
+
+    def _items(self, document: Turn, turns: Sequence[object], offset: int) -> Iterator[Item]:
+        session = self._folder or identifier(document.get("sessionId")) or self._stem
+        fork = object_of(object_of(document, "metadata"), "fork")
+        copied_from = tuple(filter(None, [identifier(fork.get("forkedFromSessionId"))]))
+        thread, names = Thread(), Names(copied_from[0] if copied_from else session)
+        at, cwd = read_time(self._folder, self._tz), text_of(document, "cwd") or None
+        for index, turn in enumerate(turns):
+            if not isinstance(turn, dict):
+                yield Item(RecordKind.UNKNOWN)
+                continue
+            given = read_time(turn.get("ts"), self._tz)
+            at = given or at
+            blocks = tuple(_blocks(turn))
+            name = names.of(turn, given, index)
+            if not blocks:
+                cwd = _directory(turn) or cwd
+                yield Item(RecordKind.RECOGNISED if "role" in turn or "type" in turn else RecordKind.UNKNOWN, at=given)
+                continue
+            record_id = identifier(turn.get("id")) or str(index)
+            made = thread.message(name, session, record_id, at, cwd, blocks, offset, copied_from=copied_from)
+            yield Item(RecordKind.MESSAGE, (made,), at)
+
+
+class Names:
+    """Gives the messages of a conversation names that stay when its file is written anew."""
+
+    def __init__(self, session: str) -> None:
+        """Begin a conversation; `session` is the one its messages stem from."""
+        self._session = session
+        self._asked = ""
+        self._taken: set[str] = set()
+
+    def of(self, turn: Turn, at: datetime | None, index: int) -> str | None:
+        """Return the id of a message, else a name made of its time, else of its place and the question before it."""
+        given = identifier(turn.get("id"))
+        if given is None:
+            place = f"{index}:{self._asked}" if at is None else at.isoformat()
+            given = f"{self._session}:{place}"[-256:]
+            given += f":{index}" if given in self._taken else ""
+            self._taken.add(given)
+        if text_of(turn, "role") == "user":
+            self._asked = hashlib.blake2b(_words(turn), digest_size=6).hexdigest()
+        return given
+
+
+def _words(turn: Turn) -> bytes:
+    parts = [turn, *objects_of(turn, "content")]
+    texts = [text_of(part, key) for part in parts for key in ("content", "text")]
+    return "\n".join(texts).encode("utf-8", "replace")
+
+
+def _directory(turn: Turn) -> str | None:
+    """Return the working directory that the environment details of a user turn tell."""
+    for part in (turn, *objects_of(turn, "content")):
+        found = _CWD.search(text_of(part, "text") or text_of(part, "content"))
+        if found is not None:
+            return found[1]
+    return None
+
+
+def _blocks(turn: Turn) -> Iterator[Block]:
+    """Yield the agent's blocks of a message; summaries are not its words."""
+    if turn.get("role") != "assistant" or any(turn.get(key) for key in _SUMMARIES):
+        return
+    if isinstance(turn.get("content"), str):
+        yield from split_calls(text_of(turn, "content"))
+    for number, part in enumerate(objects_of(turn, "content")):
+        match text_of(part, "type"):
+            case "text":
+                yield from split_calls(text_of(part, "text"), number)
+            case "thinking" | "reasoning":
+                thought = text_of(part, "thinking") or text_of(part, "text")
+                if thought.strip():
+                    yield Block(Author.THINKING, thought)
+            case "tool_use":
+                call = tool_call(*named_call(text_of(part, "name"), parsed_arguments(part.get("input"))))
+                yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(part.get("id")), call)
+
+
+FORMAT = Cline()
