@@ -49,6 +49,7 @@ CREATE TABLE entries (
 );
 CREATE INDEX entries_base ON entries(base, norm);
 CREATE INDEX entries_file ON entries(file);
+CREATE INDEX entries_handle ON entries(handle);
 
 CREATE TABLE patterns (                 -- what cites an entry: title, id, handle, and aliases with an end
   id INTEGER PRIMARY KEY, entry INTEGER NOT NULL REFERENCES entries(id),
