@@ -138,7 +138,15 @@ def _still_means(db: sqlite3.Connection, rows: Rows, mark: Mark | None) -> bool:
         return mark is not None
     sql = f"SELECT {rows.identity} FROM {rows.table} t {rows.joins} WHERE t.rowid=?"  # noqa: S608 - the format's own
     found = fetch(db, sql, (mark.top,))
-    return bool(found) and _identity(found[0][0]) == mark.identity
+    return _identity(found[0][0]) == mark.identity if found else _never_used_again(db, rows.table, mark.top)
+
+
+def _never_used_again(db: sqlite3.Connection, table: str, top: int) -> bool:
+    """Tell whether a rowid that is gone stays so (AUTOINCREMENT): rows over it are new ones then."""
+    if not fetch(db, "SELECT 1 FROM sqlite_master WHERE name='sqlite_sequence'"):
+        return False
+    highest = fetch(db, "SELECT seq FROM sqlite_sequence WHERE name=?", (table,))
+    return bool(highest) and isinstance(highest[0][0], int) and highest[0][0] >= top
 
 
 def _identity(value: object) -> str:
