@@ -15,7 +15,7 @@ from kbd.core.model import Problem
 from kbd.core.reading import Reader
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.errors import FileUnreadable
-from kbd.service.discover import register
+from kbd.service.discover import by_age, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.contract import FileKind
@@ -126,7 +126,7 @@ class _SourcePass:
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id)
         seen: set[int] = set()
         whole = True
-        for item in self._renamed_first(found, known):
+        for item in self._oldest_first(found, known):
             if self.watchers.stop():
                 self.report.complete = False
                 return
@@ -143,13 +143,16 @@ class _SourcePass:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
 
-    def _renamed_first(
+    def _oldest_first(
         self, found: Iterable[Found[FileKind] | Problem], known: Mapping[tuple[int, int], FileMark]
     ) -> Iterable[Found[FileKind] | Problem]:
-        """Put the logs that are known by their inode first: a copy of one that was renamed since is known by it."""
+        """Put logs in an order in which originals come before their copies."""
         if not self.spec.is_text:
             return found
-        return sorted(found, key=lambda item: isinstance(item, Found) and (item.dev, item.ino) not in known)
+        items = list(found)
+        fresh = [i for i in items if isinstance(i, Found) and (i.dev, i.ino) not in known]
+        order = by_age(self.owner.frame.ledger, self.spec.id, self.spec.name, fresh) if len(fresh) > 1 else fresh
+        return [*(i for i in items if not isinstance(i, Found) or (i.dev, i.ino) in known), *order]
 
     def _is_due(
         self, item: Found[FileKind], known: dict[tuple[int, int], FileMark], seen: set[int], *, all_files: bool
@@ -171,7 +174,7 @@ class _SourcePass:
         """Look only at the files that events named."""
         named = list(self._named(hints))
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if named else {}
-        for item in self._renamed_first(named, known):
+        for item in self._oldest_first(named, known):
             if self.watchers.stop():
                 self.report.complete = False
                 return

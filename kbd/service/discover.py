@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+
 from kbd.sources.contract import FileKind
 from kbd.sources.text import text_session
 from kbd.store import tail
@@ -36,6 +39,22 @@ def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKin
             transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
         row = transcripts.file_row(db, row.id)
         return recognise(db, row) if line is not None and row.offset == 0 else row
+
+
+def by_age(ledger: Ledger, source: int, source_name: str, fresh: Iterable[Found[FileKind]]) -> list[Found[FileKind]]:
+    """Put logs not known by their inode in an order in which originals come before their copies.
+
+    What a known log rotated aside comes first, as its lines were there before; then the others by birth.
+    """
+    rows = ledger.db.execute("SELECT DISTINCT session FROM files WHERE source=?", (source,))
+    known = {str(r[0]) for r in rows}
+
+    def age(found: Found[FileKind]) -> tuple[bool, int]:
+        session = text_session(found.relpath)
+        rotated = session != found.relpath and f"{source_name}:{session}" in known
+        return not rotated, birth_time_ns(found.path) or sys.maxsize
+
+    return sorted(fresh, key=age)
 
 
 def _is_in_place(row: FileRow, found: Found[FileKind]) -> bool:

@@ -30,12 +30,10 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
         return row
     transcripts.set_first_line(db, row.id, line)
     others = [o for o in transcripts.with_first_line(db, row.source, line) if o.id != row.id]
-    transcripts.set_origins(db, row.id, max((_copied(row, other) for other in others), key=_length, default=()))
+    copied = [(other.session == row.session, found) for other in others if (found := _copied(row, other))]
+    _, origins = max(copied, key=lambda one: (one[0], one[1][-1].end), default=(True, ()))
+    transcripts.set_origins(db, row.id, origins)
     return transcripts.file_row(db, row.id)
-
-
-def _length(origins: tuple[Origin, ...]) -> int:
-    return origins[-1].end if origins else 0
 
 
 def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
