@@ -270,9 +270,13 @@ class Daemon:
             self.last_error = self.last_error or str(exc)
 
     def _wait(self) -> None:
-        """Sleep until something moved, a full scan is due, or a write that waited may be done."""
-        due = max(self.next_full - time.monotonic(), 0.0)
-        pause = min(due, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
+        """Sleep until something moved, a full scan is due, or a write that waited may be done.
+
+        After a failed pass only the next try counts: a write that could not be done is due at every moment.
+        """
+        pause = max(self.next_full - time.monotonic(), 0.0)
+        if not self.last_error:
+            pause = min(pause, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
         deadline = time.monotonic() + max(pause, 0.05)
         while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
             if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or 3600.0) / 3)):

@@ -5,6 +5,7 @@ It says how the daemon fares, never whether one runs: that is the instance lock'
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from datetime import datetime
@@ -47,22 +48,41 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
 def write_heartbeat(state_dir: Path, heartbeat: Heartbeat) -> None:
     """Replace the heartbeat; a reader sees the old one or the new one.
 
-    Not synced to the disk: after a power cut no daemon runs, and the next one writes its own.
+    Not synced to the disk: after a power cut no daemon runs, and the next one writes its own. On a full disk the old
+    one is overwritten where it stands, so that the daemon can still say what is wrong.
 
     Raises:
         FileUnwritable: the state directory is full or cannot be written.
     """
     target = state_dir / HEARTBEAT_NAME
     fresh = state_dir / f".{secrets.token_hex(8)}.tmp"
+    data = msgspec.json.encode(heartbeat)
     try:
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with open(fd, "wb") as file:
-            file.write(msgspec.json.encode(heartbeat))
+            file.write(data)
         os.replace(fresh, target)
     except OSError as error:
         fresh.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and _overwritten(target, data):
+            return
         hint = "free the disk or mend the permissions"
         raise FileUnwritable(error.strerror or str(error), where=str(target), hint=hint) from error
+
+
+def _overwritten(target: Path, data: bytes) -> bool:
+    """Write over the old heartbeat in one go, within the block it has; False if that is not possible."""
+    try:
+        fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        padded = data.ljust(os.fstat(fd).st_size)
+        return os.pwrite(fd, padded, 0) == len(padded)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def read_heartbeat(state_dir: Path) -> Heartbeat | None:

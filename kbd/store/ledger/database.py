@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 
-from kbd.errors import FileUnwritable, LedgerDamaged
+from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 
 LEDGER_NAME = "ledger.db"
@@ -31,10 +31,14 @@ class Ledger:
         db: its connection, in autocommit mode outside `transaction()`.
     """
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
-        """Open an existing ledger; raises sqlite3.DatabaseError if it is none."""
+    def __init__(self, path: Path, *, readonly: bool = False, at_rest: bool = False) -> None:
+        """Open an existing ledger, for reading `at_rest` without any file beside it.
+
+        Raises:
+            sqlite3.DatabaseError: it is none.
+        """
         self.path = path
-        mode = "ro" if readonly else "rw"
+        mode = "rw" if not readonly else "ro&immutable=1" if at_rest else "ro"
         self.db = sqlite3.connect(
             f"file:{_uri(path)}?mode={mode}",
             uri=True,
@@ -161,16 +165,42 @@ def _note_recovery(ledger: Ledger, now: datetime, what: str) -> None:
 
 
 def open_reading(state_dir: Path) -> Ledger | None:
-    """Open the ledger for reading; None if there is none yet. Raises LedgerDamaged if it cannot be read."""
+    """Open the ledger for reading; None if there is none yet.
+
+    Where nothing can be written, on a full disk or a read-only one, a ledger that nobody has open is read as it stands.
+
+    Raises:
+        LedgerDamaged: it cannot be read.
+        FileUnreadable: the disk is full or read-only, and the ledger was not closed.
+    """
     path = state_dir / LEDGER_NAME
     if not path.exists():
         return None
     try:
-        ledger = Ledger(path, readonly=True)
-        ledger.db.execute("SELECT count(*) FROM meta").fetchone()
+        return _readable(Ledger(path, readonly=True))
+    except sqlite3.OperationalError as exc:
+        if path.with_name(path.name + "-wal").exists():
+            hint = "free the disk or mend the permissions"
+            raise FileUnreadable(str(exc), where=str(path), hint=hint) from exc
     except sqlite3.DatabaseError as exc:
-        raise LedgerDamaged(str(exc), where=str(path), hint="start the daemon, it restores the newest backup") from exc
+        raise _damaged(exc, path) from exc
+    try:
+        return _readable(Ledger(path, readonly=True, at_rest=True))
+    except sqlite3.DatabaseError as exc:
+        raise _damaged(exc, path) from exc
+
+
+def _readable(ledger: Ledger) -> Ledger:
+    try:
+        ledger.db.execute("SELECT count(*) FROM meta").fetchone()
+    except sqlite3.DatabaseError:
+        ledger.close()
+        raise
     return ledger
+
+
+def _damaged(exc: sqlite3.DatabaseError, path: Path) -> LedgerDamaged:
+    return LedgerDamaged(str(exc), where=str(path), hint="start the daemon, it restores the newest backup")
 
 
 def _create(path: Path) -> Ledger:
