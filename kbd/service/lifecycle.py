@@ -24,6 +24,12 @@ ALARM_UNKNOWN = 0.2
 """A source is in format alarm when of at least 50 records more than 1 % are malformed or 20 % of unknown kind."""
 
 
+_CITED_ASLEEP = """
+  SELECT e.id FROM entries e WHERE e.base=? AND e.state!='active' AND e.gone_on IS NULL
+    AND (SELECT count(*) FROM refs r WHERE r.entry=e.id AND r.added=1) > e.fall_refs
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSight:
     """What lifecycle must know of a source beyond the ledger: it can be read now, and it understands what it reads."""
@@ -45,17 +51,11 @@ def revive(
     ledger: Ledger, base: int, policy: DecayPolicy, relations: Sequence[Relation], now: datetime
 ) -> tuple[Transition, ...]:
     """Make cited dormant and archived entries active at once; idempotent. Needs no sight."""
-    asleep = [r for r in lessons.entries_of(ledger.db, base) if r.state is not State.ACTIVE]
-    if not asleep:
+    called = {row[0] for row in ledger.db.execute(_CITED_ASLEEP, (base,))}
+    if not called:
         return ()
-    subjects = _subjects(
-        ledger.db,
-        asleep,
-        lessons.entries_of(ledger.db, base),
-        relations,
-        _clock(ledger.db, base, policy, now.date()),
-        now.date(),
-    )
+    rows, clock = lessons.entries_of(ledger.db, base), _clock(ledger.db, base, policy, now.date())
+    subjects = _subjects(ledger.db, [r for r in rows if r.id in called], rows, relations, clock, now.date())
     steps = [step for subject in subjects if (step := revival(subject, policy, now.date())) is not None]
     if steps:
         with ledger.transaction() as db:

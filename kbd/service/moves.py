@@ -69,9 +69,7 @@ class Mover:
     def settle(self, base: int, resync: Resync, now: datetime) -> Settled:
         """Bring every block on its way to its file."""
         done = Settled()
-        for row in lessons.entries_of(self.ledger.db, base):
-            if row.moving is None:
-                continue
+        for row in lessons.entries_on_the_way(self.ledger.db, base):
             try:
                 self._settle_one(row, resync, now, done)
             except (LockTimeout, ChangedUnderneath) as exc:

@@ -152,6 +152,15 @@ def entries_of(db: sqlite3.Connection, base: int, *, gone: bool = False) -> list
     return [_entry(r) for r in rows]
 
 
+def entries_on_the_way(db: sqlite3.Connection, base: int) -> list[EntryRow]:
+    """Return a base's entries whose block is on its way to or from an archive, in order of file and place."""
+    rows = db.execute(
+        "SELECT * FROM entries WHERE base=? AND moving IS NOT NULL AND gone_on IS NULL ORDER BY file, place, id",
+        (base,),
+    )
+    return [_entry(r) for r in rows]
+
+
 def entry_row(db: sqlite3.Connection, entry: int) -> EntryRow:
     """Return one entry; KeyError if there is none."""
     row = db.execute("SELECT * FROM entries WHERE id=?", (entry,)).fetchone()
