@@ -139,7 +139,7 @@ class World:
     def shown(self) -> dict[str, Shown]:
         """Return what the Markdown says; a title that stands twice fails."""
         found: dict[str, Shown] = {}
-        for path in sorted(self.knowledge.glob("*.md")):
+        for path in self._notes():
             for block in _BLOCK.finditer(path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")):
                 assert block["title"] not in found, f"{block['title']} stands twice: {found[block['title']]}, {path}"
                 said = _COMMENT.search(block["rest"])
@@ -149,7 +149,10 @@ class World:
 
     def prose(self) -> dict[str, bytes]:
         """Return the knowledge files without what kbd may change in them."""
-        return {path.name: _prose(path.read_bytes()) for path in sorted(self.knowledge.glob("*.md"))}
+        return {path.name: _prose(path.read_bytes()) for path in self._notes()}
+
+    def _notes(self) -> list[Path]:
+        return sorted(path for path in self.knowledge.glob("*.md") if path.is_file())
 
     def ledger_rows(self) -> list[sqlite3.Row]:
         """Return the entries as the ledger has them."""
