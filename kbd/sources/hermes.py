@@ -27,6 +27,7 @@ _CURATOR = (
     "Review the conversation above and consider saving to memory",
 )
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
+_BEGINNING = "substr(t.content, 1, 400)"
 _ENCODED = "\x00json:"
 _ROLES = frozenset(["user", "system", "tool", "session_meta", "developer"])
 
@@ -59,7 +60,7 @@ class Hermes:
             "session": "t.session_id",
             "role": "t.role",
             "at": "t.timestamp",
-            "content": "CASE t.role WHEN 'assistant' THEN t.content WHEN 'tool' THEN NULL ELSE substr(t.content, 1, 400) END",
+            "content": f"CASE t.role WHEN 'assistant' THEN t.content WHEN 'tool' THEN NULL ELSE {_BEGINNING} END",
             "calls": column("t", "tool_calls", message),
             "thought": f"coalesce({column('t', 'reasoning', message)}, {column('t', 'reasoning_content', message)})",
         }
