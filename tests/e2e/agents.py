@@ -271,9 +271,10 @@ class Logs:
         self.logs = [Log(folder / "app.log", True), Log(folder / "deep" / "er" / "run.log", True), Log(folder / "plain.log", False)]
 
     def act(self) -> None:
-        """Write a paragraph, or rotate or copy a log."""
+        """Write a paragraph, or rotate, copy or rename a log."""
         log = self.rng.choice(self.logs)
-        act: Callable[[Log], None] = self.rng.choice((self.write, self.write, self.write, self.write, self.rotate, self.copy))
+        others = self.rng.choice((self.rotate, self.copy, self.retire))
+        act: Callable[[Log], None] = self.rng.choice((self.write, self.write, others))
         act(log)
 
     def write(self, log: Log) -> None:
@@ -308,6 +309,15 @@ class Logs:
         else:
             log.path.rename(aside)
         log.lines, log.seen = 0, False
+
+    def retire(self, log: Log) -> None:
+        """Give a log, which kbd has seen, a name that tells nothing of the old one; a new log begins."""
+        if log.seen:
+            self.shared.spool.settle(log.path)
+            retired = self.folder / "old" / f"r{self.shared.next_number()}.txt"
+            retired.parent.mkdir(exist_ok=True)
+            log.path.rename(retired)
+            log.lines, log.seen = 0, False
 
     def copy(self, log: Log) -> None:
         """Copy a log elsewhere; the copy counts nothing again and goes on as a log of its own."""
