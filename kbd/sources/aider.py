@@ -54,13 +54,13 @@ class Aider:
 
 
 class _State(msgspec.Struct, array_like=True):
+    lines: list[str] = []
     micros: int | None = None
     speaker: str = ""  # user, tool or agent; "" before the first header
     is_output: bool = False
     fence: str = ""
     in_edit: bool = False
     after_blank: bool = False
-    lines: list[str] = []
     size: int = 0
     offset: int = 0
     name: str = ""
@@ -96,7 +96,7 @@ class AiderDecoder:
         at = read_time(header[1], self._tz) if header else None
         if at is not None:
             closed = self._close()
-            self._now = _State(to_micros(at), "tool")
+            self._now = _State(micros=to_micros(at), speaker="tool")
             return Item(RecordKind.RECOGNISED, closed, at)
         marked = _speaker(text) if now.speaker else ""
         closes = marked and (not (now.fence or now.in_edit) or now.after_blank and text.endswith("  "))

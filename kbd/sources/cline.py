@@ -1,7 +1,8 @@
 """Cline: the whole conversation of a task as one JSON file, rewritten for each message.
 
-The extension writes a bare list into the task's folder, the SDK an object that names its session. A message without an
-id is known by its time, else by its place and the question before it.
+The extension writes a bare list into the task's folder, the SDK an object that names its session, with a manifest
+beside it that tells the working directory and what the session was forked from. A message without an id is known by its
+time, else by its place and the question before it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,14 @@ class Cline:
         """Take conversations; what the user interface keeps repeats them."""
         return FileKind.DOCUMENT if _TASK.fullmatch(relpath) or _SESSION.fullmatch(relpath) else None
 
+    def companions(self, relpath: str, read: Sequence[bytes]) -> tuple[str, ...]:
+        """Name the manifest of an SDK session."""
+        has_manifest = _SESSION.fullmatch(relpath) and not any(char in relpath for char in "*?[")
+        return (relpath.removesuffix(".messages.json") + ".json",) if has_manifest and len(read) == 1 else ()
+
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> TaskDecoder:
-        """Return a decoder for one conversation."""
-        return TaskDecoder(relpath, tz)
+        """Return a decoder for one conversation and its manifest, if any."""
+        return TaskDecoder(relpath, tz, has_companions=True)
 
 
 def editor_storages(home: str, extension: str) -> list[str]:
@@ -58,22 +64,26 @@ def editor_storages(home: str, extension: str) -> list[str]:
 class TaskDecoder:
     """Reads one conversation whole, Cline's and Roo Code's."""
 
-    def __init__(self, relpath: str, tz: tzinfo) -> None:
-        """Begin; a document leaves no state."""
+    def __init__(self, relpath: str, tz: tzinfo, *, has_companions: bool = False) -> None:
+        """Begin; a document leaves no state. `has_companions` says that a record is a list of documents."""
         parts = relpath.split("/")
         self._stem = parts[-1].removesuffix(".json").removesuffix(".messages")
         self._folder = parts[-2] if len(parts) > 1 and parts[-2] not in ("sessions", "tasks") else ""
         self._tz = tz
+        self._has_companions = has_companions
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode the whole file; `observed` is not needed."""
-        document = read_value(record.data)
+        found = read_value(record.data)
+        documents = found if self._has_companions else [found]
+        document, *beside = documents if isinstance(documents, list) and documents else [None]
+        manifest = beside[0] if beside and isinstance(beside[0], dict) else {}
         if document is None:
             return gather([Item(RecordKind.MALFORMED)])
-        if isinstance(document, dict) and isinstance(document.get("messages"), list):
-            return gather(self._items(document, document["messages"], record.offset))
         if isinstance(document, list):
             return gather(self._items({}, document, record.offset))
+        if isinstance(document, dict) and isinstance(document.get("messages"), list):
+            return gather(self._items({**manifest, **document}, document["messages"], record.offset))
         return gather([Item(RecordKind.UNKNOWN)])
 
     def flush(self) -> Decoded:
@@ -89,7 +99,8 @@ class TaskDecoder:
         fork = object_of(object_of(document, "metadata"), "fork")
         copied_from = tuple(filter(None, [identifier(fork.get("forkedFromSessionId"))]))
         thread, names = Thread(), Names(copied_from[0] if copied_from else session)
-        at, cwd = read_time(self._folder, self._tz), text_of(document, "cwd") or None
+        at = read_time(document.get("started_at"), self._tz) or read_time(self._folder, self._tz)
+        cwd = text_of(document, "cwd") or None
         for index, turn in enumerate(turns):
             if not isinstance(turn, dict):
                 yield Item(RecordKind.UNKNOWN)
@@ -114,25 +125,29 @@ class Names:
         """Begin a conversation; `session` is the one its messages stem from."""
         self._session = session
         self._asked = ""
-        self._taken: set[str] = set()
+        self._taken: set[datetime] = set()
 
     def of(self, turn: Turn, at: datetime | None, index: int) -> str | None:
         """Return the id of a message, else a name made of its time, else of its place and the question before it."""
         given = identifier(turn.get("id"))
         if given is None:
-            place = f"{index}:{self._asked}" if at is None else at.isoformat()
-            given = f"{self._session}:{place}"[-256:]
-            given += f":{index}" if given in self._taken else ""
-            self._taken.add(given)
+            place = f"{index}:{self._asked}" if at is None or at in self._taken else at.isoformat()
+            given = f"{self._session}:{_digest(place)}"
+        if at is not None:
+            self._taken.add(at)
         if text_of(turn, "role") == "user":
-            self._asked = hashlib.blake2b(_words(turn), digest_size=6).hexdigest()
+            self._asked = _digest(_words(turn))
         return given
 
 
-def _words(turn: Turn) -> bytes:
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _words(turn: Turn) -> str:
     parts = [turn, *objects_of(turn, "content")]
     texts = [text_of(part, key) for part in parts for key in ("content", "text")]
-    return "\n".join(texts).encode("utf-8", "replace")
+    return "\n".join(texts)
 
 
 def _directory(turn: Turn) -> str | None:

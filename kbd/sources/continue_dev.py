@@ -1,9 +1,12 @@
-"""Continue: one JSON file per session, rewritten whole, without ids and times of messages."""
+"""Continue: one JSON file per session, rewritten whole, without ids and times of messages.
+
+The index of sessions tells the day a session began, which is the only time there is.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from kbd.core.model import Author, Block, Decoded, Record, RecordKind
@@ -13,6 +16,7 @@ from kbd.sources.contract import NOTHING, FileKind, Item, gather
 from kbd.sources.jsonl import object_of, objects_of, read_value, text_of
 from kbd.sources.memory import identifier
 from kbd.sources.thread import Thread
+from kbd.sources.times import read_time
 
 _SESSION = re.compile(r"(?:(?:.*/)?sessions/)?(?!sessions\.json$)[^/.][^/]*\.json")
 
@@ -30,24 +34,32 @@ class Continue:
         """Take sessions, not their index."""
         return FileKind.DOCUMENT if _SESSION.fullmatch(relpath) else None
 
+    def companions(self, relpath: str, read: Sequence[bytes]) -> tuple[str, ...]:
+        """Name the index that lies beside all sessions."""
+        folder, _, name = relpath.rpartition("/")
+        plain = not any(char in folder for char in "*?[")
+        return (f"{folder}/sessions.json".removeprefix("/"),) if plain and name and len(read) == 1 else ()
+
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> SessionDecoder:
-        """Return a decoder for one session."""
-        return SessionDecoder(relpath)
+        """Return a decoder for one session and the index."""
+        return SessionDecoder(relpath, tz)
 
 
 class SessionDecoder:
     """Reads one session whole."""
 
-    def __init__(self, relpath: str) -> None:
+    def __init__(self, relpath: str, tz: tzinfo) -> None:
         """Begin; a document leaves no state."""
         self._stem = relpath.rsplit("/", 1)[-1].removesuffix(".json")
+        self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
-        """Decode the whole file; `observed` is not needed: what has no time is dated by the ledger."""
-        session = read_value(record.data)
+        """Decode the session, with the index behind it; without one no message has a time."""
+        documents = read_value(record.data)
+        session, *beside = documents if isinstance(documents, list) and documents else [None]
         if not isinstance(session, dict) or not isinstance(session.get("history"), list):
             return gather([Item(RecordKind.MALFORMED if session is None else RecordKind.UNKNOWN)])
-        return gather(self._items(session, record.offset))
+        return gather(self._items(session, {"index": beside[0] if beside else None}, record.offset))
 
     def flush(self) -> Decoded:
         """Return nothing: a document is whole."""
@@ -57,8 +69,10 @@ class SessionDecoder:
         """Return nothing: a rewritten document is read anew."""
         return b"{}"
 
-    def _items(self, document: Mapping[str, object], offset: int) -> Iterator[Item]:
+    def _items(self, document: Mapping[str, object], beside: Mapping[str, object], offset: int) -> Iterator[Item]:
         session = identifier(document.get("sessionId")) or self._stem
+        entries = (entry for entry in objects_of(beside, "index") if entry.get("sessionId") == session)
+        began = read_time(next(entries, {}).get("dateCreated"), self._tz)
         cwd = text_of(document, "workspaceDirectory").removeprefix("file://") or None
         thread, names = Thread(), Names(session)
         for index, step in enumerate(objects_of(document, "history")):
@@ -68,8 +82,8 @@ class SessionDecoder:
             if not blocks:
                 yield Item(RecordKind.RECOGNISED if message else RecordKind.UNKNOWN)
                 continue
-            made = thread.message(name, session, str(index), None, cwd, blocks, offset)
-            yield Item(RecordKind.MESSAGE, (made,))
+            made = thread.message(name, session, str(index), began, cwd, blocks, offset)
+            yield Item(RecordKind.MESSAGE, (made,), began)
 
 
 def _blocks(message: Mapping[str, object]) -> Iterator[Block]:

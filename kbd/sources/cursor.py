@@ -55,10 +55,10 @@ class Cursor:
 
 
 class _State(msgspec.Struct, array_like=True):
+    thread: ThreadState = msgspec.field(default_factory=ThreadState)
     index: int = 0
     told: int | None = None
     since: int = 0
-    thread: ThreadState = msgspec.field(default_factory=ThreadState)
 
 
 class CursorDecoder:

@@ -92,8 +92,9 @@ class SpanDecoder:
     def _messages(self, span: Span, at: datetime | None, offset: int) -> Iterator[Message]:
         named = (identifier(span.attributes.get(key)) for key in _SESSION_KEYS)
         session = next((name for name in named if name), None) or span.trace or self._named
-        outputs = [tuple(blocks_of(turn, native=True)) for turn in _outputs(span)]
-        blocks = tuple(block for output in outputs if self._is_new(span, output) for block in output)
+        found = (tuple(blocks_of(turn, native=True)) for turn in _outputs(span))
+        outputs = {_digest(blocks): blocks for blocks in found}  # attributes may be told again in an event
+        blocks = tuple(block for key, output in outputs.items() if self._is_new(span, key) for block in output)
         if blocks:
             native_id = f"{span.trace}:{span.id}" if span.trace and span.id else None
             yield Message(native_id, SessionId(session), span.id, at, None, blocks, offset)
@@ -102,9 +103,9 @@ class SpanDecoder:
             if blocks:
                 yield Message(f"{session}:{_digest(blocks)}", SessionId(session), span.id, at, None, blocks, offset)
 
-    def _is_new(self, span: Span, blocks: tuple[Block, ...]) -> bool:
+    def _is_new(self, span: Span, digest: str) -> bool:
         """Whether these words are not those of a span around this one or within it."""
-        key = f"{span.trace}:{_digest(blocks)}"
+        key = f"{span.trace}:{digest}"
         encloses = span.attributes.get("gen_ai.operation.name") in _ENCLOSING
         known = self._said.pop(key, None) if span.trace and span.id else None
         self._said[key] = known or (span.id, span.parent, encloses)
