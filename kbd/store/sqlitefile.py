@@ -55,8 +55,11 @@ def stamp_of(path: str) -> Stamp:
         raise _unreadable(path, str(error.strerror)) from error
     if not stat.S_ISREG(seen.st_mode):
         raise _unreadable(path, "not a regular file")
-    versions = [version(seen)] + ([version(wal)] if wal is not None else [])
-    return Stamp(seen.st_dev, seen.st_ino, sum(size for size, _ in versions), max(moved for _, moved in versions))
+    size, moved_ns = version(seen)
+    if wal is not None:
+        # Its inode's time is no sign: SQLite sets the owner of a `-wal` anew whenever root opens it.
+        size, moved_ns = size + wal.st_size, max(moved_ns, wal.st_mtime_ns)
+    return Stamp(seen.st_dev, seen.st_ino, size, moved_ns)
 
 
 def _wal_of(path: str) -> os.stat_result | None:

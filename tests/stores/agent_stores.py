@@ -37,7 +37,12 @@ def text(words: str, **more: object) -> Json:
 
 
 def tool(name: str, given: Json, call: str = "c1", output: str = "") -> Json:
-    return {"type": "tool", "tool": name, "callID": call, "state": {"status": "completed", "input": given, "output": output}}
+    return {
+        "type": "tool",
+        "tool": name,
+        "callID": call,
+        "state": {"status": "completed", "input": given, "output": output},
+    }
 
 
 class Store:
@@ -70,9 +75,13 @@ class OpenCodeStore(Store):
 
     def session(self, name: str, when: str, parent: str | None = None, title: str = "t") -> None:
         at = millis(when)
-        self.insert("session", id=name, parent_id=parent, directory="/w/app", title=title, time_created=at, time_updated=at)
+        self.insert(
+            "session", id=name, parent_id=parent, directory="/w/app", title=title, time_created=at, time_updated=at
+        )
 
-    def message(self, name: str, session: str, when: str, *parts: Json, role: str = "assistant", **more: object) -> None:
+    def message(
+        self, name: str, session: str, when: str, *parts: Json, role: str = "assistant", **more: object
+    ) -> None:
         at = millis(when)
         data = json.dumps({"role": role, "time": {"created": at}, "path": {"cwd": "/w/app"}, **more})
         self.insert("message", id=name, session_id=session, time_created=at, time_updated=at, data=data)
@@ -81,7 +90,9 @@ class OpenCodeStore(Store):
 
     def part(self, name: str, message: str, session: str, at: int, part: Json) -> None:
         data = json.dumps(part, ensure_ascii=False)
-        self.insert("part", id=name, message_id=message, session_id=session, time_created=at, time_updated=at, data=data)
+        self.insert(
+            "part", id=name, message_id=message, session_id=session, time_created=at, time_updated=at, data=data
+        )
 
     def grow(self, name: str, when: str, part: Json) -> None:
         self.run("UPDATE part SET data=?, time_updated=? WHERE id=?", json.dumps(part), millis(when), name)
@@ -95,7 +106,14 @@ class GooseStore(Store):
 
     def message(self, session: str, when: str, *content: Json, role: str = "assistant", **shown: bool) -> None:
         at, body = millis(when) // 1000, json.dumps(content)
-        self.insert("messages", session_id=session, role=role, content_json=body, created_timestamp=at, metadata_json=json.dumps(shown))
+        self.insert(
+            "messages",
+            session_id=session,
+            role=role,
+            content_json=body,
+            created_timestamp=at,
+            metadata_json=json.dumps(shown),
+        )
 
     def rewrite(self, session: str) -> None:
         """Delete and insert again, as `replace_conversation` does."""
@@ -107,7 +125,11 @@ class GooseStore(Store):
 
 
 def request(name: str, given: Json, call: str = "call_1") -> Json:
-    return {"type": "toolRequest", "id": call, "toolCall": {"status": "success", "value": {"name": name, "arguments": given}}}
+    return {
+        "type": "toolRequest",
+        "id": call,
+        "toolCall": {"status": "success", "value": {"name": name, "arguments": given}},
+    }
 
 
 class HermesStore(Store):
@@ -116,9 +138,13 @@ class HermesStore(Store):
     def session(self, name: str, parent: str | None = None) -> None:
         self.insert("sessions", id=name, source="cli", parent_session_id=parent, cwd="/w/app")
 
-    def message(self, session: str, when: str, content: str, role: str = "assistant", calls: Sequence[Json] = ()) -> None:
+    def message(
+        self, session: str, when: str, content: str, role: str = "assistant", calls: Sequence[Json] = ()
+    ) -> None:
         given = json.dumps(calls) if calls else None
-        self.insert("messages", session_id=session, role=role, content=content, tool_calls=given, timestamp=millis(when) / 1000)
+        self.insert(
+            "messages", session_id=session, role=role, content=content, tool_calls=given, timestamp=millis(when) / 1000
+        )
 
 
 def call(name: str, given: Json) -> Json:
@@ -130,10 +156,14 @@ def old_part(root: Path, session: str, message: str, name: str, when: str, part:
     documents = {
         f"session/p/{session}.json": {"id": session, "projectID": "p", "directory": "/w/app", **more},
         f"message/{session}/{message}.json": {
-            "id": message, "sessionID": session, "role": "assistant", "time": {"created": millis(when)}, "path": {"cwd": "/w/app"},
+            "id": message,
+            "sessionID": session,
+            "role": "assistant",
+            "time": {"created": millis(when)},
+            "path": {"cwd": "/w/app"},
         },
         f"part/{message}/{name}.json": {"id": name, "messageID": message, "sessionID": session, **part},
-    }  # fmt: skip
+    }
     for relpath, document in documents.items():
         path = root / "storage" / relpath
         path.parent.mkdir(parents=True, exist_ok=True)
