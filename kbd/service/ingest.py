@@ -10,6 +10,7 @@ import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import islice
 
 import msgspec
 
@@ -22,6 +23,7 @@ from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
+from kbd.store.ledger.beginnings import EQUAL_MESSAGES, note_beginning
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
@@ -145,7 +147,7 @@ class Ingest:
                     decoder = source.format.decoder(row.relpath, None, tz=self.zone)
                     from_start = True
                 one = _Batch(self, source, row, found, decoder)
-                one.read(batch.records)
+                one.read(batch.records, from_start=from_start)
                 one.store(batch.position, batch.oversize, from_start=from_start)
             from_start = False
             self.report.records += one.records
@@ -178,14 +180,24 @@ class _Batch:
         self.newest: datetime | None = None
         self.dirty: set[int] = set()
         self.records = self.messages = 0
+        self.twins: tuple[str, ...] = ()
 
-    def read(self, records: Sequence[Record]) -> None:
-        """Take these records."""
+    def read(self, records: Sequence[Record], *, from_start: bool) -> None:
+        """Take these records; a copy of another session is recognised before what it says is stored."""
+        decoded: list[Decoded] = []
         for record in records:
             observed = self.clock.at(record.offset) if self.clock else self.ingest.now
-            self._take(self.decoder.feed(record, observed))
+            decoded.append(self.decoder.feed(record, observed))
+        self._note_beginning(decoded, from_start=from_start)
+        for one in decoded:
+            self._take(one)
         self.records += len(records)
         self._take(self.decoder.flush())
+
+    def _note_beginning(self, decoded: Sequence[Decoded], *, from_start: bool) -> None:
+        found = (m for one in decoded for m in one.messages if not m.native_id and not m.lines)
+        said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in islice(found, EQUAL_MESSAGES))
+        self.twins = note_beginning(self.db, self.row.id, said, from_start=from_start)
 
     def _take(self, decoded: Decoded) -> None:
         for kind in decoded.kinds:
@@ -255,12 +267,15 @@ class _Batch:
         agent = self.source.format.agent
         if message.native_id and not message.renumbered:
             return facts.key_of(agent, "m", message.native_id), None
-        text = normalise("\n".join(b.text for b in message.blocks))
+        text = normalise(_words(message))
         if len(message.blocks) == 1 and message.blocks[0].native_id and not message.native_id:
             # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
             return facts.key_of(agent, "b", message.blocks[0].native_id, text), None
         when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
-        kin = Kin(facts.key_of(agent, "w", text), message.session, message.copied_from, self.row.id, message.thread)
+        at = None if message.at is None else self._clamp(message.at).isoformat(timespec="microseconds")
+        twins = () if message.native_id else self.twins
+        content, file = facts.key_of(agent, "w", text), self.row.id
+        kin = Kin(content, message.session, message.copied_from, file, message.thread, twins, at)
         own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)
         return canonical_key(self.db, facts.key_of(agent, *own), kin), kin.content
 
@@ -354,6 +369,10 @@ def is_json(data: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
+
+
+def _words(message: Message) -> str:
+    return "\n".join(block.text for block in message.blocks)
 
 
 def _lies_in(path: str, folder: str) -> bool:

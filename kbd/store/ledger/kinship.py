@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _COPIES = (
-    "SELECT m.key FROM messages m WHERE m.content=? "
+    "SELECT m.key FROM messages m WHERE m.content=? AND (? IS NULL OR m.at=?) "
     "AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.file=? AND h.thread=?) "
     "AND EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.session IN ({marks})) "
     "ORDER BY m.at, m.id LIMIT 1"
@@ -28,6 +28,8 @@ class Kin:
         session: the session that holds it here.
         ancestors: sessions that this file declares to begin with.
         file: id of the file; thread: which of its sessions, where they count for one.
+        twins: sessions that begin with the same messages, undeclared: their copies have the same time too.
+        at: the time of the message, None if it carries none.
     """
 
     content: bytes
@@ -35,6 +37,8 @@ class Kin:
     ancestors: tuple[str, ...]
     file: int
     thread: str = ""
+    twins: tuple[str, ...] = ()
+    at: str | None = None
 
 
 def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str]) -> None:
@@ -60,13 +64,14 @@ def canonical_key(db: sqlite3.Connection, key: bytes, kin: Kin) -> bytes:
 def _original(db: sqlite3.Connection, kin: Kin) -> bytes | None:
     """Return the key of the earliest message of the kin that says the same and is not paired with this file yet."""
     family = _family(db, kin.session)
-    if not family:
-        return None
-    marks = ",".join("?" * len(family))
-    row = db.execute(
-        _COPIES.format(marks=marks),
-        (kin.content, kin.file, kin.thread, *family),
-    ).fetchone()
+    found = _said_by(db, kin, family, None) if family else None
+    return found or (_said_by(db, kin, kin.twins, kin.at) if kin.twins else None)
+
+
+def _said_by(db: sqlite3.Connection, kin: Kin, sessions: Sequence[str], at: str | None) -> bytes | None:
+    """Return the key of the earliest message of these sessions with the same words, at that time if one is given."""
+    marks = ",".join("?" * len(sessions))
+    row = db.execute(_COPIES.format(marks=marks), (kin.content, at, at, kin.file, kin.thread, *sessions)).fetchone()
     return None if row is None else bytes(row[0])
 
 

@@ -111,6 +111,10 @@ CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
 CREATE TABLE aliases (key BLOB PRIMARY KEY, canonical BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE lineage (session TEXT NOT NULL, ancestor TEXT NOT NULL, PRIMARY KEY (session, ancestor)) WITHOUT ROWID;
 CREATE INDEX lineage_ancestor ON lineage(ancestor);
+CREATE TABLE beginnings (               -- the first messages of transcripts without message ids, to know copies by
+  file INTEGER PRIMARY KEY, session TEXT NOT NULL, messages INTEGER NOT NULL, chain BLOB NOT NULL
+);
+CREATE INDEX beginnings_chain ON beginnings(chain);
 CREATE INDEX messages_day ON messages(session, day);
 
 CREATE TABLE holders (                  -- every place a message was found
