@@ -45,13 +45,13 @@ def known_bases(session: Session, ledger: Ledger | None, bases: Iterable[BaseCon
     rows = base_rows(ledger.db) if ledger else {}
     known = []
     for base in bases:
-        related = _related(session, base.relations)
+        related = recalled_relations(session, base.relations)
         policy = decay_policy(session.config, base)
         known.append(_known(ledger, policy, base.name, rows.get(base.name), related, session.today))
     return known
 
 
-def _related(session: Session, path: str) -> Related:
+def recalled_relations(session: Session, path: str) -> Related:
     """Read a relations file, or recall what it held when it was last read."""
     copy = relations_cache.recall(session.state_dir, path)
     if copy is not None:

@@ -18,10 +18,12 @@ from kbd.errors import KbdError
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
     "classify": "kbd.cli.classifying:classify",
+    "context": "kbd.cli.context:context",
     "decay": "kbd.cli.foretelling:decay",
     "doctor": "kbd.cli.doctor:doctor",
     "forecast": "kbd.cli.foretelling:forecast",
     "forget": "kbd.cli.changing:forget",
+    "hook": "kbd.cli.hooking:hook",
     "init": "kbd.cli.init:init",
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
@@ -37,6 +39,7 @@ COMMANDS = {
     "show": "kbd.cli.seeing:show",
     "sources": "kbd.cli.sources:sources",
     "status": "kbd.cli.health:status",
+    "suppressed": "kbd.cli.context:suppressed",
 }
 ALIASES = {"explain": "show"}
 INTERRUPTED = 130
