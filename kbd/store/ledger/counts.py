@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import date
 
+# CROSS JOIN keeps SQLite from asking, for each mention, all messages of its session and day: that is quadratic.
 COUNTING = """
   FROM mentions m
   JOIN blocks b ON b.id = m.block AND b.superseded = 0
@@ -20,7 +21,7 @@ COUNTING = """
   WHERE m.entry = :entry AND m.listed = 0
     AND (p.earns_from IS NULL OR g.day >= p.earns_from) AND (p.until IS NULL OR g.day <= p.until)
     AND NOT EXISTS (
-      SELECT 1 FROM authorships a JOIN messages w ON w.id = a.message
+      SELECT 1 FROM authorships a CROSS JOIN messages w ON w.id = a.message
       WHERE a.entry = m.entry AND w.session = g.session AND w.day = g.day AND w.at <= g.at)
 """
 
