@@ -29,8 +29,10 @@ RECORDS_PER_CITATION = 200
 RECORDS_PER_SESSION = 600
 SUBAGENT_SHARE = 0.15
 BIG_RECORD = 8 << 20
+LONG_LINE = 200_000_000
 
 _DAYS = 60
+_LONE = "{lone surrogate}"
 _POOL = 3_000
 _TOOLS = ("Bash",) * 8 + ("Read",) * 5 + ("Edit",) * 4 + ("Grep",) * 3 + ("Write", "TodoWrite", "Task")
 _OTHER = ("user",) * 9 + ("progress",) * 8 + ("attachment",) * 3 + ("system", "snapshot", "queue")
@@ -149,7 +151,8 @@ class Session:
         bits = f"{self.random.getrandbits(128):032x}"
         return f"{bits[:8]}-{bits[8:12]}-{bits[12:16]}-{bits[16:20]}-{bits[20:]}"
 
-    def _frame(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    def frame(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of a kind, with what all records carry."""
         uuid = self._uuid()
         head: dict[str, Any] = {"parentUuid": self.parent, "isSidechain": bool(self.agent), "userType": "external",
                                 "cwd": self.cwd, "sessionId": self.name, "version": "2.1.226", "gitBranch": "main"}
@@ -173,7 +176,7 @@ class Session:
                  "output_tokens": 311, "service_tier": "standard"}
         message = {"model": "claude-opus-4-5", "id": self.message, "type": "message", "role": "assistant",
                    "content": [block], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        return self._frame("assistant", {"message": message, "requestId": f"req_{self.number}_{self.serial}"})
+        return self.frame("assistant", {"message": message, "requestId": f"req_{self.number}_{self.serial}"})
 
     def _block(self) -> dict[str, Any]:
         share = self.random.random()
@@ -231,15 +234,15 @@ class Session:
                 text = self.prose.text(2000)
                 result = {"tool_use_id": f"toolu_{self.number}_{self.serial}", "type": "tool_result", "content": text}
                 copy = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
-                return self._frame("user", {"message": {"role": "user", "content": [result]}, "toolUseResult": copy})
+                return self.frame("user", {"message": {"role": "user", "content": [result]}, "toolUseResult": copy})
             case "progress":
                 return self._progress()
             case "attachment":
                 content = {"type": "Project", "path": f"{self.cwd}/CLAUDE.md", "content": self.prose.text(6000)}
                 shown = {"type": "nested_memory", "path": f"{self.cwd}/CLAUDE.md", "content": content}
-                return self._frame("attachment", {"attachment": shown})
+                return self.frame("attachment", {"attachment": shown})
             case "system":
-                return self._frame("system", {"subtype": "turn_duration", "durationMs": 8123, "isMeta": False})
+                return self.frame("system", {"subtype": "turn_duration", "durationMs": 8123, "isMeta": False})
             case "snapshot":
                 backups = {f"src/part{n}/worker.py": {"backupFileName": f"{n:x}@v2", "version": 2} for n in range(30)}
                 return {"type": "file-history-snapshot", "messageId": self._uuid(), "isSnapshotUpdate": False,
@@ -256,7 +259,7 @@ class Session:
             message = {"id": "msg_child", "type": "message", "role": "assistant",
                        "content": [{"type": "text", "text": f"{self.prose.text(700)} {self.titles[0]} "}]}
             shown = {"type": "agent_progress", "agentId": "a1", "message": {"type": "assistant", "message": message}}
-        return self._frame("progress", {"data": shown, "toolUseID": f"toolu_{self.number}_{self.serial}"})
+        return self.frame("progress", {"data": shown, "toolUseID": f"toolu_{self.number}_{self.serial}"})
 
 
 def make(root: Path, size: int, seed: int = 20_260_611) -> Shares:
@@ -311,16 +314,20 @@ def _write_long_line(file: BinaryIO, size: int) -> None:
 
 
 def _astral(session: Session, number: int) -> bytes:
-    title = session.titles[number % len(session.titles)]
+    """Return a record of nearly 8 MiB: as UTF-8, escaped, or with a lone surrogate, which needs the patient decoder."""
+    title, escaped = session.titles[number % len(session.titles)], number % 3 == 1
     filler = "".join(chr(0x1F300 + (number * 31 + i * 7) % 512) for i in range(61)) + " "
-    text = filler * ((BIG_RECORD - 4096) // len(filler.encode())) + f"As said in {title} zz we go on."
+    repeated = (BIG_RECORD - 4096) // len(json.dumps(filler, ensure_ascii=escaped).encode())
+    text = filler * repeated + f"{_LONE if number % 3 == 2 else ''} As said in {title} zz we go on."
     session.at += timedelta(seconds=60)
     session.serial += 1
     session.shares.references.setdefault(title, set()).add((session.name, session.at.date().isoformat()))
     session.shares.citations += 1
-    message = {"id": f"msg_big_{number}", "role": "assistant", "model": "m", "content": [{"type": "text", "text": text}]}
-    record = session._frame("assistant", {"message": message})
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    content = [{"type": "text", "text": text}]
+    message = {"id": f"msg_big_{number}", "role": "assistant", "model": "m", "content": content}
+    record = session.frame("assistant", {"message": message})
+    line = json.dumps(record, ensure_ascii=escaped, separators=(",", ":")) + "\n"
+    return line.encode().replace(_LONE.encode(), b"\\ud83d")
 
 
 def main() -> int:
@@ -329,10 +336,11 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mb", type=int, default=100)
     parser.add_argument("--entries", type=int, nargs="*", default=[CITED_TITLES])
-    parser.add_argument("--monster", type=int, metavar="N", help="one file instead: a 200 MB line, N records of 8 MiB")
+    parser.add_argument("--monster", action="store_true", help="one file: a 200 MB line, then records of 8 MiB")
     given = parser.parse_args()
-    shares = (make(given.folder, given.mb * 1_000_000) if given.monster is None
-              else make_monster(given.folder, 200_000_000, given.monster))
+    size = given.mb * 1_000_000
+    shares = make_monster(given.folder, LONG_LINE, max(1, (size - LONG_LINE) // BIG_RECORD)) if given.monster else make(
+        given.folder, size)
     for entries in given.entries:
         lay_base(given.folder, entries)
     told = shares.as_json()
