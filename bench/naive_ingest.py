@@ -2,8 +2,8 @@ r"""The same transcripts the naive way, without a ledger: json.loads of every li
 
 `python -m bench.naive_ingest DIR ENTRIES` prints a JSON list. `regex_per_title` is what one writes first, `\btitle\b`
 for each title; `find_loop` is `str.find` for each title and a boundary check, `json_only` stops after decoding. Each
-stops at the first file that ends after `SECONDS` of CPU; the rate is that of the part it read, `sample_mb` says how much that
-is. Nothing is stored, no rule but the word boundary is kept, so all of them do less than kbd.
+stops at the first file that ends after `SECONDS` of CPU; the rate is that of the part it read (`sample_mb`). Nothing
+is stored, no rule but the word boundary is kept, so all of them do less than kbd.
 """
 
 from __future__ import annotations
