@@ -102,7 +102,7 @@ class HermesDecoder:
         return msgspec.json.encode(_State(self._files.saved(), list(self._curators)))
 
     def _item(self, row: Row, offset: int) -> Item:
-        at, role = read_time(row.get("at"), self._tz), row.get("role")
+        at, role = read_time(row.get("at"), self._tz), text_of(row, "role")
         thread = identifier(row.get("session")) or ""
         if role != "assistant":
             self._listen(role, thread, text_of(row, "content"))
@@ -130,7 +130,7 @@ class HermesDecoder:
         files.note(blocks, cwd, at)
         return Item(RecordKind.MESSAGE, (found,), at)
 
-    def _listen(self, role: object, thread: str, text: str) -> None:
+    def _listen(self, role: str, thread: str, text: str) -> None:
         """Note who speaks to the agent: after the curator, its answers are the curator's until the user speaks."""
         if role in ("user", "system") and text.lstrip().startswith(_CURATOR):
             self._curators[thread] = None

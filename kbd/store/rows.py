@@ -1,9 +1,11 @@
 """Reads what is new in an agent's SQLite store, row by row, as records.
 
-New rows are those with a rowid over the highest read. A row that changed in place tells so by a time; clocks are
-coarse and a transaction may end later than its time, so a minute is looked at again, and rows that did not change
-there are passed over. A cursor saves work and never decides what counts: where the rowids no longer mean the rows
-they meant (another database, a backup put back, a VACUUM), everything is read again.
+New rows are those with a rowid over the highest read. A row that changed in place tells so by a time. Clocks are
+coarse, and a transaction may end later than its time, so a minute is looked at again; clocks are set back, so of the
+newest rows any other time is a change. Rows that are as they were given are passed over.
+
+A cursor saves work and never decides what counts: where the rowids no longer mean the rows they meant (another
+database, a backup put back, a VACUUM), everything is read again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ BATCH_ROWS = 64
 BATCH_BYTES = 4 << 20
 KEYS_AT_ONCE = 4096
 OVERLAP_MS = 60_000
-MAX_SEEN = 4096
+MAX_SEEN = 2048
+NEWEST_ROWS = 512
 RECENT_ROWS = 50_000
 WHOLE_SECONDS = 3600.0
 _MAX_IDENTITY = 256
@@ -42,7 +45,7 @@ class Mark(msgspec.Struct):
         top: highest rowid read; identity: of that row.
         since: newest time of a change when the recent rows were last looked through, in ms.
         since_whole: the same for the whole table, which is looked through once an hour; whole_at: when (real clock).
-        seen: by rowid, digests of the rows whose times lie in the last minute before `since`.
+        seen: by rowid, (time, digest) of the newest rows, and of those changed in the last minute before `since`.
     """
 
     top: int = 0
@@ -50,7 +53,7 @@ class Mark(msgspec.Struct):
     since: int = 0
     since_whole: int = 0
     whole_at: float = 0.0
-    seen: dict[int, str] = {}
+    seen: dict[int, tuple[int, str]] = {}
 
 
 class _Cursor(msgspec.Struct):
@@ -163,7 +166,6 @@ class _Sweep:
     now: float
     max_record: int
     newest: int = 0
-    seen: dict[int, str] = field(default_factory=dict)
 
     def chunks(self) -> Iterator[_Chunk]:
         """Yield the rows to be read, a few at a time; the mark moves with each."""
@@ -179,7 +181,7 @@ class _Sweep:
                 chunk, keys = self._chunk(keys[:BATCH_ROWS], keys)
                 if chunk.records or chunk.oversize:
                     yield chunk
-        mark.since, mark.seen = self.newest, dict(list(self.seen.items())[-MAX_SEEN:])
+        mark.since = self.newest
         if whole:
             mark.since_whole, mark.whole_at = self.newest, self.now
 
@@ -197,13 +199,26 @@ class _Sweep:
     def _keys(self, floor: int, low: int) -> Iterator[list[int]]:
         """Yield the rowids to be read: over the highest read, or changed since `low` and over `floor`."""
         top, behind = self.mark.top, floor if self.rows.changed else self.mark.top
+        newest = top - NEWEST_ROWS
         sql = (
-            f"SELECT t.rowid FROM {self.rows.table} t WHERE t.rowid>? AND (t.rowid>? OR {self._changed()}>=?) "  # noqa: S608 - the format's own
-            f"ORDER BY t.rowid LIMIT {KEYS_AT_ONCE}"
+            f"SELECT t.rowid, {self._changed()} FROM {self.rows.table} t "  # noqa: S608 - the format's own
+            f"WHERE t.rowid>? AND (t.rowid>? OR {self._changed()}>=?) ORDER BY t.rowid LIMIT {KEYS_AT_ONCE}"
         )
-        while keys := [int(str(row[0])) for row in fetch(self.db, sql, (behind, top, low))]:
-            yield keys
-            behind = keys[-1]
+        while found := fetch(self.db, sql, (behind, newest, low)):
+            keys = [(int(str(key)), changed) for key, changed in found]
+            yield [key for key, changed in keys if key > top or not self._is_as_it_was(key, changed, low)]
+            behind = keys[-1][0]
+
+    def _is_as_it_was(self, key: int, changed: object, low: int) -> bool:
+        time, _ = self.mark.seen.get(key, (None, ""))
+        return isinstance(changed, int) and changed < low and time in (changed, None)
+
+    def _forget(self) -> None:
+        """Keep of the rows that were given those that the next look needs to know."""
+        mark = self.mark
+        window, newest = self.newest - OVERLAP_MS, mark.top - NEWEST_ROWS
+        kept = {key: seen for key, seen in mark.seen.items() if key > newest or seen[0] >= window}
+        mark.seen = dict(sorted(kept.items())[-MAX_SEEN:])
 
     def _chunk(self, part: list[int], keys: list[int]) -> tuple[_Chunk, list[int]]:
         """Return what the first keys give, and the keys that are left."""
@@ -216,15 +231,16 @@ class _Sweep:
                 chunk.records.append(Record(row.key, row_data))
             if is_new:
                 self.mark.top, self.mark.identity = row.key, row.identity
+        self._forget()
         behind = rows[-1].key if rows else part[-1]
         return chunk, [key for key in keys if key > behind]
 
     def _is_known(self, row: _Row, data: bytes) -> bool:
-        """Tell whether a row was given as it is; remember it if the next look will meet it again."""
-        digest = hashlib.blake2b(data, digest_size=8).hexdigest()
-        known = self.mark.seen.get(row.key) == digest
-        if self.rows.changed and row.changed >= self.newest - OVERLAP_MS:
-            self.seen[row.key] = self.mark.seen[row.key] = digest
+        """Tell whether a row was given as it is; remember it."""
+        seen = (row.changed, hashlib.blake2b(data, digest_size=6).hexdigest())
+        known = self.mark.seen.get(row.key) == seen
+        if self.rows.changed:
+            self.mark.seen[row.key] = seen
         return known
 
     def _fetched(self, keys: list[int]) -> list[_Row]:

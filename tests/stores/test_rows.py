@@ -100,6 +100,15 @@ def test_change_within_the_last_minute_is_found_though_a_later_one_was_read(stor
     assert words(read(store.path, position, now=NOW + 100)) == ["late commit"]
 
 
+def test_change_after_the_clock_was_set_back_is_found(store):
+    store.part("p3", "m", "s", millis("2026-06-20T12:00:00"), text("from a clock that went wrong"))
+    position = read(store.path)[-1].position
+    store.grow("m_p0", "2026-06-10T12:00:05", text("one more"))
+    batches = read(store.path, position)
+    assert words(batches) == ["one more"]
+    assert words(read(store.path, batches[-1].position)) == []
+
+
 def test_store_that_did_not_move_is_not_opened_again(store):
     os.utime(store.path, (NOW, NOW))
     position = read(store.path, now=os.stat(store.path).st_ctime + 60)[-1].position
@@ -182,6 +191,7 @@ def test_large_rows_come_in_small_batches(store):
 
 def test_old_rows_of_a_large_table_are_looked_through_once_an_hour(store, monkeypatch):
     monkeypatch.setattr(rows, "RECENT_ROWS", 1)
+    monkeypatch.setattr(rows, "NEWEST_ROWS", 1)
     position = read(store.path)[-1].position
     store.grow("m_p0", "2026-06-10T12:10:00", text("old row"))
     later = read(store.path, position, now=NOW + 600)
