@@ -89,8 +89,20 @@ class Claude:
     def act(self) -> None:
         """Do one thing an agent does."""
         act: Callable[[], None] = self.rng.choice(
-            (self.talk, self.talk, self.talk, self.stream, self.edit, self.look_up, self.noise, self.list_all,
-             self.begin, self.delegate, self.resume, self.compact)  # fmt: skip
+            (
+                self.talk,
+                self.talk,
+                self.talk,
+                self.stream,
+                self.edit,
+                self.look_up,
+                self.noise,
+                self.list_all,
+                self.begin,
+                self.delegate,
+                self.resume,
+                self.compact,
+            )  # fmt: skip
         )
         act()
 
@@ -215,7 +227,9 @@ class Claude:
     def _command(self, lessons: Sequence[Lesson]) -> Block:
         number = self.shared.next_number()
         words = " and ".join(lesson.title for lesson in lessons)
-        command = self.rng.choice(('git commit -m "fix {}: {}"', 'cd /w/app && echo "{} {}" >> notes.txt')).format(number, words)
+        command = self.rng.choice(('git commit -m "fix {}: {}"', 'cd /w/app && echo "{} {}" >> notes.txt')).format(
+            number, words
+        )
         return self._tool("Bash", {"command": command}, number), f"toolu_{number}", tuple(lessons)
 
     def _tool(self, name: str, use: dict[str, object], number: int) -> dict[str, object]:
@@ -268,7 +282,11 @@ class Logs:
 
     def __init__(self, shared: Shared, folder: Path) -> None:
         self.shared, self.rng, self.folder = shared, shared.rng, folder
-        self.logs = [Log(folder / "app.log", True), Log(folder / "deep" / "er" / "run.log", True), Log(folder / "plain.log", False)]
+        self.logs = [
+            Log(folder / "app.log", True),
+            Log(folder / "deep" / "er" / "run.log", True),
+            Log(folder / "plain.log", False),
+        ]
 
     def act(self) -> None:
         """Write a paragraph, or rotate, copy or rename a log."""

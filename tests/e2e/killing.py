@@ -63,7 +63,9 @@ class Counter:
             setattr(os, name, self.wrapped(name, getattr(os, name)))
         for name in ("exchange", "rename_new"):
             real = getattr(exchange, name)
-            for module in [m for n, m in sys.modules.items() if n.startswith("kbd.") and getattr(m, name, None) is real]:
+            for module in [
+                m for n, m in sys.modules.items() if n.startswith("kbd.") and getattr(m, name, None) is real
+            ]:
                 setattr(module, name, self.wrapped(name, real))
         connect = sqlite3.connect
 
@@ -82,7 +84,9 @@ def die() -> None:
 
 def setting(world: World) -> Setting:
     now: datetime = world.now
-    return Setting(lambda: load_config(world.root / "config.yaml"), world.state, {}, str(world.root / "home"), lambda: now)
+    return Setting(
+        lambda: load_config(world.root / "config.yaml"), world.state, {}, str(world.root / "home"), lambda: now
+    )
 
 
 def run(world: World, death: Death = Death(), passes: int = 1) -> tuple[bool, int]:
@@ -119,13 +123,13 @@ def _live(world: World, death: Death, passes: int, log: Path, report: int) -> No
         out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(out, 1)
         os.dup2(out, 2)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
         tell, counter = os.write, Counter(death)
         counter.install()
         world.state.mkdir(mode=0o700, exist_ok=True)
         code = max(run_once(setting(world)) for _ in range(passes))
         tell(report, b"%d" % counter.calls)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the child must never return into the test
         traceback.print_exc()
     sys.stderr.flush()
     os._exit(code)

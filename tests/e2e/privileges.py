@@ -39,7 +39,7 @@ def with_private_mounts(body: Callable[[], None], log: Path) -> None:
             else:
                 body()
                 code = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the child must never return into the test
             log.write_text(traceback.format_exc())
         os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

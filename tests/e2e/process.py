@@ -16,8 +16,7 @@ from typing import Any
 from tests.e2e.world import World
 
 FAST = (
-    "write: {every_seconds: 0, git_every_seconds: 0, quiet_seconds: 0, max_wait_seconds: 0}\n"
-    "scan: {every_seconds: 1}\n"
+    "write: {every_seconds: 0, git_every_seconds: 0, quiet_seconds: 0, max_wait_seconds: 0}\nscan: {every_seconds: 1}\n"
 )
 PATIENCE_SECONDS = 30.0
 
@@ -32,11 +31,25 @@ class Kbd:
 
     def command(self, *args: str) -> list[str]:
         root = self.world.root
-        options = ["--config", str(root / "config.yaml"), "--state-dir", str(self.world.state), "--now", str(self.world.today)]
+        options = [
+            "--config",
+            str(root / "config.yaml"),
+            "--state-dir",
+            str(self.world.state),
+            "--now",
+            str(self.world.today),
+        ]
         return [sys.executable, "-m", "kbd", *options, *args]
 
     def __call__(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*args), env=self.environment, capture_output=True, text=True, timeout=timeout, cwd=self.world.root)
+        return subprocess.run(
+            self.command(*args),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=self.world.root,
+        )
 
     def ok(self, *args: str) -> str:
         done = self(*args)
@@ -61,7 +74,11 @@ class Kbd:
             said = entries.get(title, {})
             last = str(number.last) if number.last else None
             expected = {"ref": number.ref, "last": last, "citations": number.citations, "sessions": number.sessions}
-            faults += [f"{title}: {key} {said.get(key)}, oracle {value}" for key, value in expected.items() if said.get(key) != value]
+            faults += [
+                f"{title}: {key} {said.get(key)}, oracle {value}"
+                for key, value in expected.items()
+                if said.get(key) != value
+            ]
         return faults
 
     @contextmanager
@@ -69,7 +86,9 @@ class Kbd:
         """Run the daemon; it is ended by SIGTERM, and must then exit 0 within 5 seconds."""
         log = self.world.root / "daemon.log"
         with open(log, "ab") as out:
-            process = subprocess.Popen(self.command("run"), env=self.environment, stdout=out, stderr=out, cwd=self.world.root)
+            process = subprocess.Popen(
+                self.command("run"), env=self.environment, stdout=out, stderr=out, cwd=self.world.root
+            )
         daemon = Daemon(process, log)
         try:
             yield daemon
@@ -99,6 +118,11 @@ class Daemon:
             except subprocess.TimeoutExpired:
                 continue
             raise AssertionError(f"the daemon exited {code}\n{self.said()[-3000:]}")
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the daemon has used."""
+        ticks = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
     def hang_up(self) -> None:
         self.process.send_signal(signal.SIGHUP)

@@ -14,7 +14,7 @@ class Spool:
 
     Attributes:
         rng: decides where the pieces end.
-        seconds: the world's time since the epoch, the modification time of what arrives; it moves on a little each time.
+        seconds: the world's time, in seconds since the epoch: the modification time of what arrives.
         waiting: by path, what was written by the agent and has not reached the disk.
     """
 

@@ -20,8 +20,13 @@ class Bound(Kbd):
 
     def __call__(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*args), env=self.environment, capture_output=True, text=True, timeout=timeout,
-            cwd=self.world.root, preexec_fn=bound_by_modes,  # fmt: skip
+            self.command(*args),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=self.world.root,
+            preexec_fn=bound_by_modes,  # fmt: skip
         )
 
 
@@ -157,7 +162,7 @@ def test_bytes_that_are_no_utf8_stay_and_stop_nothing(tmp_path: Path) -> None:
     for folder, name in (("claude/projects/-w-app", "bad.jsonl"), ("logs", "bad.log")):
         (world.root / folder).mkdir(exist_ok=True)
         (world.root / folder / name).write_bytes(
-            b"\xff\xfe\xfd {\"type\": \x80\n\x00\x00\x00\n{}\n[1]\n\"x\"\n" + b"\xed\xa0\x80\xe9" * 100 + b"\n\n"
+            b'\xff\xfe\xfd {"type": \x80\n\x00\x00\x00\n{}\n[1]\n"x"\n' + b"\xed\xa0\x80\xe9" * 100 + b"\n\n"
         )
     arrive(world)
     kbd.ok("run", "--once")

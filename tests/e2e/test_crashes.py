@@ -12,7 +12,9 @@ import pytest
 from tests.e2e.killing import random_death, run
 from tests.e2e.world import LATER, World
 
-FADING = "decay: {grace_days: 0, dormant_days: 2, archive_days: 4, dwell_days: 1, change_fraction: 1.0, change_min: 50}\n"
+FADING = (
+    "decay: {grace_days: 0, dormant_days: 2, archive_days: 4, dwell_days: 1, change_fraction: 1.0, change_min: 50}\n"
+)
 
 
 class Campaign:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -114,3 +115,36 @@ def test_hangup_takes_a_good_config_and_refuses_a_bad_one(tmp_path: Path) -> Non
             log.write(f"{world.today}T09:00:00Z here {lesson.title} helped\n\n")
         world.oracle.cite(lesson, "more", "more:new.log", world.today)
         follow(daemon, world)
+
+
+def test_daemon_killed_again_and_again_ends_where_the_oracle_does(tmp_path: Path) -> None:
+    world = make_world(tmp_path, 7)
+    kbd = Kbd(world)
+    for i in range(5):
+        with pytest.raises(AssertionError, match="exited -9"), kbd.daemon() as daemon:
+            for _ in range(2 + 4 * i):
+                world.work(3)
+                daemon.until(lambda: "started" in daemon.said())
+            daemon.process.kill()
+            daemon.until(lambda: False)
+    world.settle()
+    with kbd.daemon() as daemon:
+        follow(daemon, world)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the daemon's processor time is read from /proc")
+def test_daemon_told_to_stop_amid_a_backlog_ends_in_time_and_goes_on_later(tmp_path: Path) -> None:
+    world = make_world(tmp_path, 8)
+    kbd = Kbd(world)
+    lesson = world.oracle.lessons["Retry storm"]
+    with open(world.root / "logs" / "long.log", "w") as log:
+        for i in range(20_000):
+            time = f"{i // 3600:02d}:{i // 60 % 60:02d}:{i % 60:02d}"
+            log.write(f"{world.today}T{time}Z line {i} on {lesson.title} again\n")
+            world.oracle.cite(lesson, f"long {i}", "logs:long.log", world.today)
+    with kbd.daemon() as daemon:
+        daemon.until(lambda: daemon.cpu_seconds() > 1.0)  # amid a batch of dense citations
+        daemon.end()
+    assert world.faults(), "the backlog was too short"
+    kbd.ok("run", "--once")
+    assert not world.faults()

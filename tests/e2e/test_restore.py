@@ -62,7 +62,8 @@ class History:
         faults = [
             f"{title}: ledger {counted.get(title)}, file {shown.get(title)}, oracle {number}"
             for title, number in wanted.items()
-            if (c := counted.get(title)) is None or (c.ref, c.last, c.citations) != (number.ref, number.last, number.citations)
+            if (c := counted.get(title)) is None
+            or (c.ref, c.last, c.citations) != (number.ref, number.last, number.citations)
         ]
         return faults + self.world.markdown_faults(shown)
 

@@ -1,4 +1,4 @@
-"""A small world of agents and lessons in a folder, drawn from a seed, with an oracle that knows what must be counted."""
+"""A small world of agents and lessons in a folder, drawn from a seed, with an oracle of what must be counted."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from tests.e2e.spool import Spool
 
 TITLES = {
     "en.md": (
-        "Lock fd leaked on exception path", "Atomic commits: one logical change per commit", "Backoff must be capped",
-        "Build cache", "C++ ABI break", ".env leaked", "Chose Amazon Transcribe over Whisper", "Session states: COLD to DEAD",
-        "Release: build, verify, tag, publish", "fcntl.flock on symlinked path", "Store timestamps in UTC", "Retry storm",
+        "Lock fd leaked on exception path", "Atomic commits: one logical change per commit",
+        "Backoff must be capped", "Build cache", "C++ ABI break", ".env leaked",
+        "Chose Amazon Transcribe over Whisper", "Session states: COLD to DEAD",
+        "Release: build, verify, tag, publish", "fcntl.flock on symlinked path", "Store timestamps in UTC",
+        "Retry storm",
     ),
     "zh.md": (
-        "不要在 async 函数里直接调 subprocess.run", "缓存必须有上限", "数据库迁移先加列后删列", "日志里不能出现密钥", "重试要带抖动",
-        "时区统一用 UTC", "配置热加载失败时保留旧配置", "先写测试再修复", "线程池大小等于核心数",
+        "不要在 async 函数里直接调 subprocess.run", "缓存必须有上限", "数据库迁移先加列后删列",
+        "日志里不能出现密钥", "重试要带抖动", "时区统一用 UTC", "配置热加载失败时保留旧配置", "先写测试再修复",
+        "线程池大小等于核心数",
     ),
     "mixed.md": (
-        "Token 计数 off by one", "Naïve datetime compared with aware", "Parser chokes on CRLF", "fsync 目录 after rename",
-        "Thread pool starves the loop", "Feature flags die after two releases", "SQLite WAL on NFS corrupts", "Idempotent migrations",
-        "Umlaut in Größe breaks sort",
+        "Token 计数 off by one", "Naïve datetime compared with aware", "Parser chokes on CRLF",
+        "fsync 目录 after rename", "Thread pool starves the loop", "Feature flags die after two releases",
+        "SQLite WAL on NFS corrupts", "Idempotent migrations", "Umlaut in Größe breaks sort",
     ),
 }  # fmt: skip
 LATER = ("Late lesson about socket reuse", "后来加入的经验:连接池要关闭")
@@ -119,7 +122,7 @@ class World:
         self.spool.seconds = self.now.timestamp()
 
     def add_lesson(self, title: str) -> Lesson:
-        """Write a new entry at the end of a file, as a person does; it earns from this day on, also what was said before."""
+        """Write a new entry at the end of a file, as a person does; it earns what is dated on this day or later."""
         lesson = self.oracle.lessons[title]
         lesson.created, lesson.earns_from, lesson.present = self.today, self.today, True
         with open(self.knowledge / lesson.file, "ab") as out:
@@ -144,7 +147,9 @@ class World:
                 assert block["title"] not in found, f"{block['title']} stands twice: {found[block['title']]}, {path}"
                 said = _COMMENT.search(block["rest"])
                 last = date.fromisoformat(said[2]) if said and said[2] != "none" else None
-                found[block["title"]] = Shown(int(said[1]), last, said[3], path.name) if said else Shown(0, None, "active", path.name)
+                found[block["title"]] = (
+                    Shown(int(said[1]), last, said[3], path.name) if said else Shown(0, None, "active", path.name)
+                )
         return found
 
     def prose(self) -> dict[str, bytes]:
@@ -166,14 +171,20 @@ class World:
     def counted(self) -> dict[str, Number]:
         """Return the ledger's numbers."""
         return {
-            r["title"]: Number(r["ref"], date.fromisoformat(r["last"]) if r["last"] else None, r["citations"], r["sessions"])
+            r["title"]: Number(
+                r["ref"], date.fromisoformat(r["last"]) if r["last"] else None, r["citations"], r["sessions"]
+            )
             for r in self.ledger_rows()
         }
 
     def faults(self) -> list[str]:
         """Compare ledger and Markdown with the oracle; everything has arrived and was written."""
         wanted, counted, shown = self.oracle.numbers(), self.counted(), self.shown()
-        faults = [f"{title}: ledger {counted.get(title)}, oracle {number}" for title, number in wanted.items() if counted.get(title) != number]
+        faults = [
+            f"{title}: ledger {counted.get(title)}, oracle {number}"
+            for title, number in wanted.items()
+            if counted.get(title) != number
+        ]
         faults += [f"{title} came from nowhere" for title in counted.keys() - wanted.keys()]
         return faults + self.markdown_faults(shown)
 
@@ -196,7 +207,11 @@ class World:
     def _relation_faults(self) -> list[str]:
         path = self.knowledge / ".knowledge-graph.yaml"
         items = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
-        written = {(i["s"], i["o"], str(i["u"])) for i in (items["relations"] if isinstance(items, dict) else items or []) if "e" not in i}
+        written = {
+            (i["s"], i["o"], str(i["u"]))
+            for i in (items["relations"] if isinstance(items, dict) else items or [])
+            if "e" not in i
+        }
         db = sqlite3.connect(f"file:{self.state / 'ledger.db'}?mode=ro", uri=True)
         try:
             known = set(db.execute("SELECT s, o, u FROM relations WHERE e IS NULL").fetchall())
@@ -207,7 +222,9 @@ class World:
 
 def _prose(data: bytes) -> bytes:
     lines = re.split(rb"(?<=\n)", data)
-    return b"".join(line.replace("⚠️ ".encode(), b"") for line in lines if not _COMMENT.search(line.decode("utf-8", "replace")))
+    return b"".join(
+        line.replace("⚠️ ".encode(), b"") for line in lines if not _COMMENT.search(line.decode("utf-8", "replace"))
+    )
 
 
 def _config(settings: str) -> str:
