@@ -16,7 +16,7 @@ import msgspec
 from kbd.core.model import Block, Decoded, Message, Record, RecordKind, SessionId
 from kbd.sources.chatturns import Turn, blocks_of, is_agent
 from kbd.sources.contract import NOTHING, FileKind, Item
-from kbd.sources.jsonl import Json, decode_record, read_all, read_value
+from kbd.sources.jsonl import Json, decode_record, read_all, read_value, text_of
 from kbd.sources.memory import identifier, restore
 from kbd.sources.otlp import Span, spans_of
 from kbd.sources.times import read_time
@@ -106,7 +106,7 @@ class SpanDecoder:
     def _is_new(self, span: Span, digest: str) -> bool:
         """Whether these words are not those of a span around this one or within it."""
         key = f"{span.trace}:{digest}"
-        encloses = span.attributes.get("gen_ai.operation.name") in _ENCLOSING
+        encloses = text_of(span.attributes, "gen_ai.operation.name") in _ENCLOSING
         known = self._said.pop(key, None) if span.trace and span.id else None
         self._said[key] = known or (span.id, span.parent, encloses)
         if len(self._said) > REMEMBERED_OUTPUTS:
