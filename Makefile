@@ -22,7 +22,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/pytest -o addopts="-q --strict-markers" bench --benchmark-only
 
 torture: $(VENV)/.installed-test
-	$(BIN)/pytest -m torture
+	$(BIN)/pytest -n 0 -m torture
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

@@ -11,7 +11,10 @@ import pytest
 from kbd.service_units import UNIT_NAME, Service, render_systemd
 from tests.user_manager import Manager, user_manager
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd runs on Linux only")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd runs on Linux only"),
+    pytest.mark.xdist_group("systemd"),
+]
 
 # What the daemon does with the system, each said in one line; then it reports itself alive until told to stall.
 STAND_IN = """\

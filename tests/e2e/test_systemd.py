@@ -14,7 +14,10 @@ import pytest
 from kbd.service_units import UNIT_NAME
 from tests.user_manager import Manager, user_manager
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd runs on Linux only")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd runs on Linux only"),
+    pytest.mark.xdist_group("systemd"),
+]
 
 CONFIG = """\
 bases:
