@@ -12,11 +12,11 @@ from kbd.config.policies import decay_policy
 from kbd.core.decay import DecayPolicy, Forecast, forecast
 from kbd.errors import UsageError
 from kbd.service.lifecycle import subjects_of
-from kbd.service.relating import Related, read_relations
 from kbd.store import relations_cache
 from kbd.store.ledger import Ledger
 from kbd.store.ledger.lessons import EntryRow, entries_of
 from kbd.store.ledger.survey import BaseRow, base_rows
+from kbd.store.relations_cache import Related
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,13 @@ def known_bases(session: Session, ledger: Ledger | None, bases: Iterable[BaseCon
 
 def recalled_relations(session: Session, path: str) -> Related:
     """Read a relations file, or recall what it held when it was last read."""
+    if relations_cache.is_absent(path):
+        return Related((), ())
     copy = relations_cache.recall(session.state_dir, path)
     if copy is not None:
         return Related(copy.relations, copy.problems)
+    from kbd.service.relating import read_relations  # noqa: PLC0415 - the parser costs a seventh of `kbd status`
+
     identity = relations_cache.identity_of(path)
     related = read_relations(path)
     if identity is not None and related.relations is not None:

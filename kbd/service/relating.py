@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from kbd.core import relyaml
@@ -13,16 +13,9 @@ from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger
 from kbd.store.ledger.lessons import day
 from kbd.store.locks import Locks
+from kbd.store.relations_cache import Related
 
 MAX_BYTES = 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """A base's relations: those in the file, and what is wrong with it. Unreadable: None, never an empty list."""
-
-    relations: tuple[Relation, ...] | None
-    problems: tuple[Problem, ...]
 
 
 def read_relations(path: str) -> Related:

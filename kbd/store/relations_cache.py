@@ -33,6 +33,14 @@ class Copy:
     problems: tuple[Problem, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A base's relations: those in the file, and what is wrong with it. Unreadable: None, never an empty list."""
+
+    relations: tuple[Relation, ...] | None
+    problems: tuple[Problem, ...]
+
+
 def identity_of(path: str) -> Identity | None:
     """Return what tells the file's present content from any other; None if it cannot be looked at."""
     try:
@@ -40,6 +48,17 @@ def identity_of(path: str) -> Identity | None:
     except OSError:
         return None
     return __version__, path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def is_absent(path: str) -> bool:
+    """Tell whether there is no file; one that cannot be looked at is not absent."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def recall(state_dir: Path, path: str) -> Copy | None:
