@@ -136,9 +136,7 @@ class GeminiDecoder:
             return Item(RecordKind.RECOGNISED, at=at)
         return Item(RecordKind.MESSAGE, (self._made(turn, at, blocks, offset),), at)
 
-    def _made(
-        self, turn: Mapping[str, object], at: datetime | None, blocks: tuple[Block, ...], offset: int
-    ) -> Message:
+    def _made(self, turn: Mapping[str, object], at: datetime | None, blocks: tuple[Block, ...], offset: int) -> Message:
         own, given = self._now.session or self._stem, identifier(turn.get("id"))
         native_id = f"{own}:{given}" if given else None
         return self._thread.message(native_id, self._trunk or own, given or "", at, self._now.cwd, blocks, offset)
