@@ -97,6 +97,19 @@ def query_words(text: str) -> tuple[str, ...]:
     return tuple(found)[:MAX_WORDS]
 
 
+def begins_word(text: str, word: str) -> bool:
+    """Tell whether a word of `text` begins with `word`: `lock` in `locked`, but not in `block`; ideographs anywhere."""
+    return any(True for _ in _places(text, word))
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    free, at = _IDEOGRAPH.match(word), text.find(word)
+    while at >= 0:
+        if free or at == 0 or not text[at - 1].isalnum():
+            yield at
+        at = text.find(word, at + 1)
+
+
 class _Column:
     """Normalised texts, searched as one: a search in each of ten thousand takes ten times as long."""
 
@@ -110,15 +123,4 @@ class _Column:
 
     def holding(self, word: str) -> set[int]:
         """Return the indexes of the texts in which `word` begins a word: `lock` in `locked`, but not in `block`."""
-        return set(self._places(word))
-
-    def _places(self, word: str) -> Iterator[int]:
-        joined, free = self._joined, _IDEOGRAPH.match(word)
-        at = joined.find(word)
-        while at >= 0:
-            if free or at == 0 or not joined[at - 1].isalnum():
-                index = bisect.bisect_right(self._starts, at) - 1
-                yield index
-                # The next text: more of the same would tell nothing new.
-                at = self._starts[index + 1] - 1 if index + 1 < len(self._starts) else len(joined)
-            at = joined.find(word, at + 1)
+        return {bisect.bisect_right(self._starts, at) - 1 for at in _places(self._joined, word)}

@@ -47,7 +47,7 @@ def write(path: StrPath, changes: Sequence[Relation], locks: Locks, quiet: Quiet
         LockTimeout, FileUnreadable, FileUnwritable, ChangedUnderneath: nothing was written.
     """
     with locks.hold([path], _TIMEOUT_SECONDS):
-        return _write_held(path, changes, locks, quiet)
+        return write_held(path, changes, locks, quiet)
 
 
 def move_to_archive(path: StrPath, relations: Sequence[Relation], locks: Locks, quiet: Quiet) -> Outcome:
@@ -60,7 +60,7 @@ def move_to_archive(path: StrPath, relations: Sequence[Relation], locks: Locks, 
     """
     archive = archive_of(path)
     with locks.hold([path, archive], _TIMEOUT_SECONDS):
-        moved = _write_held(archive, relations, locks, quiet)
+        moved = write_held(archive, relations, locks, quiet)
         if isinstance(moved, Deferred):
             return moved
         if isinstance(moved, Written) and moved.late is not None:
@@ -76,6 +76,7 @@ def archive_of(path: StrPath) -> str:
     return os.path.join(folder, f"{stem}-archive{dot}{suffix}" if stem else f"{name}-archive")
 
 
-def _write_held(path: StrPath, changes: Sequence[Relation], locks: Locks, quiet: Quiet) -> Outcome:
+def write_held(path: StrPath, changes: Sequence[Relation], locks: Locks, quiet: Quiet) -> Outcome:
+    """Do what `write` does, for a caller who holds the lock."""
     name = os.fspath(path)
     return rewrite_held(path, lambda data: relyaml.upsert(data, changes, name), locks, quiet, create=True)
