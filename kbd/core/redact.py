@@ -7,6 +7,7 @@ their own match.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 MASK = "[redacted]"
 
@@ -38,21 +39,18 @@ _NAMED = (
 _VALUE = r"""(?:\\?"(?!\[redacted)[^"]+"?|'(?!\[redacted)[^']+'?|[^\s"'`,;&<>(){}\[\]]+)"""
 
 # Each pattern keeps what group 1 matched (the name, the scheme), if it has one, and masks the rest.
-_SECRETS = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,9}-----|\Z)", re.S),
-        (_NOT_IN_WORD + "(?:" + "|".join(_TOKENS) + ")", 0),
-        (r"(hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{8,}", re.I),
-        (r"\b([a-z][a-z0-9+.-]{1,20}://[^\s/@:]{0,100}:)(?!\d{1,5}/)[^\s]{1,300}(?=@)", re.I),
-        (r"\b(authorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:[a-z]{3,12}\s{1,3})?+)[A-Za-z0-9._~+/=:-]{6,}", re.I),
-        (r"\b((?:bearer|basic)\s{1,3})(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{8,}", re.I),
-        (r"\b(bearer\s{1,3})[A-Za-z0-9._~+/=-]{20,}", re.I),
-        (r"(" + _NAMED + r"[A-Za-z0-9_-]{0,30}\\?[\"'`]?\s{0,3}(?:[:=：]|=>|:=|是)\s{0,3})" + _VALUE, re.I),
-        (r"(--?" + _NAMED + r"[A-Za-z0-9_-]{0,30}\s{1,3})(?!-)" + _VALUE, re.I),
-        # What is left of a key whose header was cut off: a long run of base64.
-        (r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,199}[A-Z])(?=[A-Za-z0-9+/]{0,199}[0-9])[A-Za-z0-9+/]{60,}={0,2}", 0),
-    )
+_SECRETS = (
+    (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,9}-----|\Z)", re.S),
+    (_NOT_IN_WORD + "(?:" + "|".join(_TOKENS) + ")", 0),
+    (r"(hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{8,}", re.I),
+    (r"\b([a-z][a-z0-9+.-]{1,20}://[^\s/@:]{0,100}:)(?!\d{1,5}/)[^\s]{1,300}(?=@)", re.I),
+    (r"\b(authorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:[a-z]{3,12}\s{1,3})?+)[A-Za-z0-9._~+/=:-]{6,}", re.I),
+    (r"\b((?:bearer|basic)\s{1,3})(?=[A-Za-z._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{8,}", re.I),
+    (r"\b(bearer\s{1,3})[A-Za-z0-9._~+/=-]{20,}", re.I),
+    (r"(" + _NAMED + r"[A-Za-z0-9_-]{0,30}\\?[\"'`]?\s{0,3}(?:[:=：]|=>|:=|是)\s{0,3})" + _VALUE, re.I),
+    (r"(--?" + _NAMED + r"[A-Za-z0-9_-]{0,30}\s{1,3})(?!-)" + _VALUE, re.I),
+    # What is left of a key whose header was cut off: a long run of base64.
+    (r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,199}[A-Z])(?=[A-Za-z0-9+/]{0,199}[0-9])[A-Za-z0-9+/]{60,}={0,2}", 0),
 )
 
 _ESCAPES = re.compile(
@@ -65,6 +63,12 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
+@cache
+def _secrets() -> tuple[re.Pattern[str], ...]:
+    """Compile at the first need: commands that only show text have none, and it takes them 10 ms."""
+    return tuple(re.compile(pattern, flags) for pattern, flags in _SECRETS)
+
+
 def redact(snippet: str) -> str:
     """Return `snippet` in one line, without control characters, its secrets masked. Idempotent.
 
@@ -73,9 +77,20 @@ def redact(snippet: str) -> str:
     half a secret has lost the prefix that gives it away.
     """
     text = printable(snippet)
-    for pattern in _SECRETS:
+    for pattern in _secrets():
         text = pattern.sub(_masked, text)
     return text
+
+
+def holds_secret(text: str) -> bool:
+    """Tell whether a private key, a token of a well-known service or a credential in a URL stands in the text.
+
+    Narrower than `redact`, since it decides on refusing a value: a word such as `password:` alone is no secret, and a
+    token has a digit in it (`sk-learn-pipeline-review` is none).
+    """
+    keys, tokens, *services = _secrets()[:4]
+    certain = any(pattern.search(text) for pattern in (keys, *services))
+    return certain or any(re.search("[0-9]", found[0]) for found in tokens.finditer(text))
 
 
 def _masked(found: re.Match[str]) -> str:
