@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 from source_lines import NOON, kinds, messages, run
 
 from kbd.core.model import Author, Decoded, Message
-from kbd.sources import cline, continue_dev, roo
-from kbd.sources.contract import FileKind, SourceFormat
+from kbd.sources import cline, roo
+from kbd.sources.contract import CompanionFormat, FileKind, SourceFormat
+from kbd.sources.registry import formats
 from kbd.sources.xmlcalls import split_calls
 
 Json = dict[str, object]
+
+CONTINUE = formats()["continue"]  # no import statement takes a keyword for a module's name
 
 TS = 1781092800000
 TASK = f"tasks/{TS}/api_conversation_history.json"
@@ -45,7 +48,7 @@ def session(turns: list[Json], manifest: Json | None = None, folder: str = "K1",
 
 def continued(*steps: Json, index: object = None) -> list[Message]:
     document = {"sessionId": "N1", "workspaceDirectory": "file:///w/app", "history": list(steps)}
-    return read(continue_dev.FORMAT, CONTINUED, document, index)
+    return read(CONTINUE, CONTINUED, document, index)
 
 
 def texts(found: list[Message]) -> list[str]:
@@ -124,7 +127,7 @@ def test_torn_and_foreign_documents_say_so() -> None:
     assert kinds(run(cline.FORMAT, TASK, [b'[[{"role":'])) == ["malformed"]
     assert kinds(run(cline.FORMAT, TASK, [b'[{"x": 1}]'])) == ["unknown"]
     assert kinds(run(roo.FORMAT, TASK, [b"[1]"])) == ["unknown"]
-    assert kinds(run(continue_dev.FORMAT, CONTINUED, [b"[{}]"])) == ["unknown"]
+    assert kinds(run(CONTINUE, CONTINUED, [b"[{}]"])) == ["unknown"]
 
 
 WRITE = "<write_to_file>\n<path>src/a.py</path>\n<content>\nN <b> </content> N\n</content>\n</write_to_file>"
@@ -232,11 +235,11 @@ PATHS = [
     (roo.FORMAT, TASK, True),
     (roo.FORMAT, "tasks/x/.api_conversation_history.json.new_1.tmp", False),
     (roo.FORMAT, "tasks/x/history_item.json", False),
-    (continue_dev.FORMAT, CONTINUED, True),
-    (continue_dev.FORMAT, "N1.json", True),
-    (continue_dev.FORMAT, "sessions/sessions.json", False),
-    (continue_dev.FORMAT, "sessions.json", False),
-    (continue_dev.FORMAT, "config.yaml", False),
+    (CONTINUE, CONTINUED, True),
+    (CONTINUE, "N1.json", True),
+    (CONTINUE, "sessions/sessions.json", False),
+    (CONTINUE, "sessions.json", False),
+    (CONTINUE, "config.yaml", False),
 ]  # fmt: skip
 
 
@@ -246,19 +249,20 @@ def test_files_are_taken_by_name(source: SourceFormat, relpath: str, taken: bool
 
 
 def test_companions_are_named_once() -> None:
+    assert isinstance(CONTINUE, CompanionFormat)
     assert cline.FORMAT.companions(SESSION, [b""]) == ("sessions/K1/K1.json",)
     assert cline.FORMAT.companions(SESSION, [b"", b""]) == ()
     assert cline.FORMAT.companions(TASK, [b""]) == ()
-    assert continue_dev.FORMAT.companions(CONTINUED, [b""]) == ("sessions/sessions.json",)
-    assert continue_dev.FORMAT.companions("N1.json", [b""]) == ("sessions.json",)
-    assert continue_dev.FORMAT.companions("s[a]/N1.json", [b""]) == ()
+    assert CONTINUE.companions(CONTINUED, [b""]) == ("sessions/sessions.json",)
+    assert CONTINUE.companions("N1.json", [b""]) == ("sessions.json",)
+    assert CONTINUE.companions("s[a]/N1.json", [b""]) == ()
 
 
 def test_roots_are_those_of_the_editors_and_the_environment() -> None:
     assert cline.FORMAT.default_roots({"CLINE_DIR": "/c"}, "/h")[0] == "/c/data"
     assert cline.FORMAT.default_roots({}, "/h")[0] == "/h/.cline/data"
     assert "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline" in roo.FORMAT.default_roots({}, "/h")
-    assert continue_dev.FORMAT.default_roots({"CONTINUE_GLOBAL_DIR": "/n"}, "/h") == ["/n/sessions"]
+    assert CONTINUE.default_roots({"CONTINUE_GLOBAL_DIR": "/n"}, "/h") == ["/n/sessions"]
 
 
 ODD = st.recursive(
@@ -275,7 +279,7 @@ ODD = st.recursive(
 @settings(max_examples=150)
 @given(ODD | st.lists(st.fixed_dictionaries({"role": st.just("assistant"), "content": ODD})), ODD)
 def test_no_document_is_too_odd(document: object, beside: object) -> None:
-    for source, relpath in ((cline.FORMAT, TASK), (roo.FORMAT, TASK), (continue_dev.FORMAT, CONTINUED)):
+    for source, relpath in ((cline.FORMAT, TASK), (roo.FORMAT, TASK), (CONTINUE, CONTINUED)):
         for shape in (document, [document, beside]):
             for decoded in run(source, relpath, [json.dumps(shape).encode()]):
                 assert isinstance(decoded, Decoded)
