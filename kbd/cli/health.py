@@ -17,7 +17,7 @@ from kbd.core.sight import Sight
 from kbd.errors import FileUnreadable
 from kbd.service import lifecycle
 from kbd.service.status import assess
-from kbd.service.status.values import KnownBase, Sign, Situation
+from kbd.service.status.values import KnownBase, Sign, Situation, Status
 from kbd.store.heartbeat import read_heartbeat
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.survey import SourceSums, source_sums
@@ -45,6 +45,13 @@ def status(session: Session, as_json: bool) -> int:
             for line in Screen(told, said).lines():
                 emit(line)
     return EXIT[said.health]
+
+
+def said_now(session: Session) -> Status:
+    """Return what `kbd status --json` says."""
+    with session.reading() as ledger:
+        bases = known_bases(session, ledger, session.config.bases)
+        return assess(_situation(session, session.config, ledger, bases))
 
 
 def _situation(session: Session, config: Config, ledger: Ledger | None, bases: Sequence[Known]) -> Situation:

@@ -17,6 +17,7 @@ from kbd.errors import KbdError
 
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
+    "add": "kbd.cli.adding:add_entry",
     "classify": "kbd.cli.classifying:classify",
     "context": "kbd.cli.context:context",
     "decay": "kbd.cli.foretelling:decay",
@@ -28,18 +29,22 @@ COMMANDS = {
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
     "log": "kbd.cli.history:log",
+    "mcp": "kbd.mcp:mcp",
     "pause": "kbd.cli.pausing:pause",
     "pin": "kbd.cli.changing:pin",
+    "relate": "kbd.cli.linking:relate",
     "rescan": "kbd.cli.running:rescan",
     "restore": "kbd.cli.changing:restore",
     "resume": "kbd.cli.pausing:resume",
     "run": "kbd.cli.running:run",
+    "search": "kbd.cli.searching:search_entries",
     "service": "kbd.cli.service:service",
     "set": "kbd.cli.changing:set_values",
     "show": "kbd.cli.seeing:show",
     "sources": "kbd.cli.sources:sources",
     "status": "kbd.cli.health:status",
     "suppressed": "kbd.cli.context:suppressed",
+    "unrelate": "kbd.cli.linking:unrelate",
 }
 ALIASES = {"explain": "show"}
 INTERRUPTED = 130

@@ -107,24 +107,36 @@ def show(session: Session, name: str, base: str | None, limit: int | None, as_js
 
     Any part of the title that only one entry has will do; FILE:LINE as well.
     """
+    if as_json:
+        emit_json(shown_now(session, name, base, limit))
+        return 0
     with session.reading() as ledger:
         if ledger is None:
             raise UsageError(NEVER_RUN)
-        db = ledger.db
-        bases = known_bases(session, ledger, chosen_bases(session.config, base))
-        one = report.find(_listed(bases), name, lambda text: former_names(db, text))
-        known = next(base for base in bases if base.name == one.base)
-        if as_json:
-            limit = -1 if limit is None else limit
-        elif limit is None:
-            limit = EVIDENCE_SHOWN
-        shown = report.show(ledger, one, known.related.relations or (), None if limit < 0 else limit)
-        if as_json:
-            emit_json(shown.as_json())
-        else:
-            for line in _lines(shown, known, session.today, _why_deferred(ledger, one.entry.file)):
-                emit(line)
+        shown, known = _find(session, ledger, name, base, EVIDENCE_SHOWN if limit is None else limit)
+        for line in _lines(shown, known, session.today, _why_deferred(ledger, shown.listed.entry.file)):
+            emit(line)
     return 0
+
+
+def shown_now(session: Session, name: str, base: str | None, limit: int | None) -> dict[str, object]:
+    """Return what `kbd show --json` says of the entry that a name means; raises UsageError. None: all the evidence."""
+    from kbd.service.context import Book, standing  # noqa: PLC0415 - brings the ranking, which no screen needs
+
+    with session.reading() as ledger:
+        if ledger is None:
+            raise UsageError(NEVER_RUN)
+        shown, known = _find(session, ledger, name, base, limit)
+    book = Book(known.name, known.entries, known.related.relations or ())
+    return shown.as_json() | {"rank": standing(book, session.today, shown.listed.entry)}
+
+
+def _find(session: Session, ledger: Ledger, name: str, base: str | None, limit: int | None) -> tuple[Shown, Known]:
+    db = ledger.db
+    bases = known_bases(session, ledger, chosen_bases(session.config, base))
+    one = report.find(_listed(bases), name, lambda text: former_names(db, text))
+    known = next(base for base in bases if base.name == one.base)
+    return report.show(ledger, one, known.related.relations or (), limit), known
 
 
 def _why_deferred(ledger: Ledger, file: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import bisect
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 
 from kbd.core import entries as markdown
 from kbd.core import handout
 from kbd.core.handout import Handed
 from kbd.core.model import Entry, Relation
-from kbd.core.rank import Ranked, Ranking, Wanted, rank
+from kbd.core.rank import Ranked, Wanted, rank
 from kbd.core.shelf import Candidate, Shelf
 from kbd.core.tokens import estimate_tokens
 from kbd.errors import FileUnreadable
@@ -128,11 +128,17 @@ def assemble(books: Sequence[Book], request: Request, today: date, reader: Reade
     return Context(tuple(filling.chosen), (*filling.suppressed, *left), filling.tokens if filling.chosen else 0)
 
 
-def standing(books: Sequence[Book], today: date, row: EntryRow) -> tuple[int, Ranking]:
-    """Return the place of an entry when nothing special is asked for (0: it is not handed out), and the ranking."""
-    ranking = rank(shelves(books), Wanted(), today)
-    places = (place for place, one in enumerate(ranking.ranked, 1) if one.candidate.key == row.id)
-    return next(places, 0), ranking
+def standing(book: Book, today: date, row: EntryRow) -> dict[str, object] | None:
+    """Return the place of an entry in its base when nothing special is asked for, and the terms of its score.
+
+    None if it is not handed out at all.
+    """
+    ranking = rank(shelves([book]), Wanted(), today)
+    for place, one in enumerate(ranking.ranked, 1):
+        if one.candidate.key == row.id:
+            terms = {name: round(value, 6) for name, value in asdict(one.score).items()}
+            return {"place": place, "of": len(ranking.ranked), "score": one.score.total, "terms": terms}
+    return None
 
 
 @dataclass(slots=True)
