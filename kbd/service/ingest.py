@@ -10,7 +10,6 @@ import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from itertools import islice
 
 import msgspec
 
@@ -23,7 +22,7 @@ from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
-from kbd.store.ledger.beginnings import EQUAL_MESSAGES, note_beginning
+from kbd.store.ledger.beginnings import EQUAL_MESSAGES, forget_beginnings, note_beginning
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
@@ -180,7 +179,7 @@ class _Batch:
         self.newest: datetime | None = None
         self.dirty: set[int] = set()
         self.records = self.messages = 0
-        self.twins: tuple[str, ...] = ()
+        self.twins: dict[str, tuple[str, ...]] = {}
 
     def read(self, records: Sequence[Record], *, from_start: bool) -> None:
         """Take these records; a copy of another session is recognised before what it says is stored."""
@@ -195,9 +194,14 @@ class _Batch:
         self._take(self.decoder.flush())
 
     def _note_beginning(self, decoded: Sequence[Decoded], *, from_start: bool) -> None:
-        found = (m for one in decoded for m in one.messages if not m.native_id and not m.lines)
-        said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in islice(found, EQUAL_MESSAGES))
-        self.twins = note_beginning(self.db, self.row.id, said, from_start=from_start)
+        if from_start:
+            forget_beginnings(self.db, self.row.id)
+        found: dict[str, list[Message]] = {}
+        for message in (m for one in decoded for m in one.messages if not m.native_id and not m.lines):
+            found.setdefault(message.thread, []).append(message)
+        for thread, messages in found.items():
+            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages[:EQUAL_MESSAGES])
+            self.twins[thread] = note_beginning(self.db, self.row.id, thread, said)
 
     def _take(self, decoded: Decoded) -> None:
         for kind in decoded.kinds:
@@ -273,7 +277,7 @@ class _Batch:
             return facts.key_of(agent, "b", message.blocks[0].native_id, text), None
         when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
         at = None if message.at is None else self._clamp(message.at).isoformat(timespec="microseconds")
-        twins = () if message.native_id else self.twins
+        twins = () if message.native_id else self.twins.get(message.thread, ())
         content, file = facts.key_of(agent, "w", text), self.row.id
         kin = Kin(content, message.session, message.copied_from, file, message.thread, twins, at)
         own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)

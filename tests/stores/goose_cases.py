@@ -86,3 +86,18 @@ def lay() -> None:
     db.session("20260610_1")
     db.message("20260610_1", "2026-06-10T09:00:05", text(CAP))
     case.step(case.put(db), cap=1)
+
+    case = Case(
+        "goose", "copied-session", "a copied session has a new name and the same rows: three equal ones in order tell"
+    )
+    db = case.store()
+    words = (CAP, SHIP, f"{UTC}, I say.")
+    for name in ("20260610_1", "20260612_1"):
+        db.session(name)
+        for second, said in enumerate(words):
+            db.message(name, f"2026-06-10T09:00:0{second}", text(said))
+    db.message("20260612_1", "2026-06-12T09:00:00", text(f"Own: {CAP}"))
+    db.session("20260613_1")
+    for second, said in enumerate(words[:2]):
+        db.message("20260613_1", f"2026-06-10T09:00:0{second}", text(said))
+    case.step(case.put(db), cap={"ref": 3, "sessions": 3}, ship={"ref": 2, "sessions": 2}, utc=1)

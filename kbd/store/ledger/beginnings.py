@@ -11,31 +11,33 @@ import sqlite3
 from collections.abc import Iterable
 
 EQUAL_MESSAGES = 3
+_DIGEST_BYTES = 20
+
+
+def forget_beginnings(db: sqlite3.Connection, file: int) -> None:
+    """Let a file that is read from its start begin anew."""
+    db.execute("DELETE FROM beginnings WHERE file=?", (file,))
 
 
 def note_beginning(
-    db: sqlite3.Connection, file: int, messages: Iterable[tuple[str, str]], *, from_start: bool
+    db: sqlite3.Connection, file: int, thread: str, messages: Iterable[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Take the next messages of a file, as (session, words with their time), and return the sessions it copies.
+    """Take the next messages of a thread of a file, as (session, words with their time); return the sessions it copies.
 
-    Only the first three count, so a file is known by them however it grows. Reading again from the start begins anew.
+    Only the first three count, so a transcript is known by them however it grows; one that comes again is not another.
     """
-    if from_start:
-        db.execute("DELETE FROM beginnings WHERE file=?", (file,))
-    row = db.execute("SELECT session, messages, chain FROM beginnings WHERE file=?", (file,)).fetchone()
-    session, count, chain = (row["session"], row["messages"], bytes(row["chain"])) if row else ("", 0, b"")
-    if count < EQUAL_MESSAGES:
-        for own, said in messages:
-            session, count = session or own, count + 1
-            chain = hashlib.sha256(chain + said.encode("utf-8", "surrogatepass")).digest()[:20]
-            if count == EQUAL_MESSAGES:
-                break
-        if count:
-            db.execute("INSERT OR REPLACE INTO beginnings VALUES (?,?,?,?)", (file, session, count, chain))
-    if count < EQUAL_MESSAGES:
+    row = db.execute("SELECT session, chain FROM beginnings WHERE file=? AND thread=?", (file, thread)).fetchone()
+    session, known = (row["session"], bytes(row["chain"])) if row else ("", b"")
+    said_before = [known[at : at + _DIGEST_BYTES] for at in range(0, len(known), _DIGEST_BYTES)]
+    for own, said in messages:
+        digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()[:_DIGEST_BYTES]
+        if len(said_before) < EQUAL_MESSAGES and digest not in said_before:
+            session = session or own
+            said_before.append(digest)
+    chain = b"".join(said_before)
+    if chain != known:
+        db.execute("INSERT OR REPLACE INTO beginnings VALUES (?,?,?,?)", (file, thread, session, chain))
+    if len(said_before) < EQUAL_MESSAGES:
         return ()
-    rows = db.execute(
-        "SELECT DISTINCT session FROM beginnings WHERE chain=? AND messages=? AND session!=?",
-        (chain, EQUAL_MESSAGES, session),
-    )
+    rows = db.execute("SELECT DISTINCT session FROM beginnings WHERE chain=? AND session!=?", (chain, session))
     return tuple(str(r[0]) for r in rows)

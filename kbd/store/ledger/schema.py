@@ -112,8 +112,9 @@ CREATE TABLE aliases (key BLOB PRIMARY KEY, canonical BLOB NOT NULL) WITHOUT ROW
 CREATE TABLE lineage (session TEXT NOT NULL, ancestor TEXT NOT NULL, PRIMARY KEY (session, ancestor)) WITHOUT ROWID;
 CREATE INDEX lineage_ancestor ON lineage(ancestor);
 CREATE TABLE beginnings (               -- the first messages of transcripts without message ids, to know copies by
-  file INTEGER PRIMARY KEY, session TEXT NOT NULL, messages INTEGER NOT NULL, chain BLOB NOT NULL
-);
+  file INTEGER NOT NULL, thread TEXT NOT NULL, session TEXT NOT NULL, chain BLOB NOT NULL,
+  PRIMARY KEY (file, thread)
+) WITHOUT ROWID;
 CREATE INDEX beginnings_chain ON beginnings(chain);
 CREATE INDEX messages_day ON messages(session, day);
 
