@@ -156,6 +156,19 @@ def names_in(expression: Expression) -> set[str]:
             return set().union(*map(names_in, expression.parts))
 
 
+def musts_in(expression: Expression) -> set[str]:
+    """Return the properties of which an expression says that what they name must exist."""
+    match expression:
+        case Exists():
+            return {expression.name} if expression.must else set()
+        case Not():
+            return musts_in(expression.inner)
+        case And() | Or():
+            return set().union(*map(musts_in, expression.parts))
+        case _:
+            return set()
+
+
 def relations_in(expression: Expression) -> list[HasRelation]:
     """Return the tests of an expression for relations."""
     match expression:

@@ -7,7 +7,7 @@ is a fault and never the end of a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kbd.core.model import Problem
@@ -81,6 +81,18 @@ class Edge(NamedTuple):
     rel: str
     target: str
     properties: Properties = {}  # never written to
+
+
+def walk(properties: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield path (`login.password`), name and value of all in properties; items of a list have the list's name."""
+    waiting: list[tuple[str, str, Any]] = [(name, name, value) for name, value in properties.items()]
+    while waiting:
+        path, name, value = waiting.pop()
+        yield path, name, value
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{key}", str(key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{path}[{at}]", name, inner) for at, inner in enumerate(value)]
 
 
 class Fault(NamedTuple):

@@ -211,6 +211,18 @@ class Schema:
         return self.forms.get(name) or Forms(frozenset({name}), frozenset())
 
 
+def names_entities(rule: TypeRule, name: str) -> bool:
+    """Tell whether a property that is said to `must exist` names entities by their ids.
+
+    It does if it is a ref, and also if the schema says nothing else of it: neither a type of values nor an enum, and
+    not that it is required, as titles are.
+    """
+    declared = rule.properties.get(name)
+    if declared is None:
+        return name not in rule.required
+    return declared.points or (declared.kind == "any" and declared.enum is None and name not in rule.required)
+
+
 def plain_name(name: str) -> str:
     """Return a property's name without case and separators: `API-Key`, `api_key` and `apiKey` are one."""
     return normalise(name).replace("_", "").replace("-", "").replace(" ", "").replace(".", "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kbd.core.constraints import musts_in
 from kbd.core.schema import (
     ANY_TYPE,
     FILE_TYPE,
@@ -16,13 +18,16 @@ from kbd.core.schema import (
     PropertyRule,
     RelationRule,
     Schema,
+    Transitions,
     TypeRule,
+    names_entities,
     near,
 )
 from kbd.core.schema_rules import DraftConstraint, link_constraints
 from kbd.core.schema_text import SchemaText
 from kbd.core.value_checks import canonical_value, checks_of
 
+_TYPING_ERROR = 0.8  # so alike that one name is meant for the other
 _ANY = frozenset({ANY_TYPE, "any", "*"})
 
 
@@ -42,9 +47,13 @@ def link(drafts: Drafts, text: SchemaText) -> Schema:
     linker = _Linker(drafts, text)
     types = {name: linker.type(rule) for name, rule in drafts.types.items()}
     relations = {name: linker.relation(rule) for name, rule in drafts.relations.items()}
+    # A type that only relations and refs name is declared by that: it may exist, and nothing is asked of it.
+    types.update(linker.implied)
+    linker.type_names.update({name: name for name in linker.implied})
     rules = link_constraints(drafts.constraints, types, relations, text)
     relations = linker.inverses(rules.relations)
     forms = {name: _forms(rule, relations) for name, rule in relations.items()}
+    ref_names = frozenset(_ref_names(rules.types, rules.constraints))
     return Schema(
         rules.types,
         relations,
@@ -55,8 +64,8 @@ def link(drafts: Drafts, text: SchemaText) -> Schema:
         linker.relation_names,
         forms,
         tuple(_groups(relations, forms, rules.acyclic_places)),
-        frozenset(_indexed(rules.types.values())),
-        frozenset(rule.name for one in rules.types.values() for rule in one.properties.values() if rule.points),
+        frozenset(_unique_names(rules.types.values())) | ref_names,
+        ref_names,
     )
 
 
@@ -71,6 +80,7 @@ class _Linker:
         self.relation_names = {
             name: (canonical, False) for name, canonical in self._names(drafts.relations.values(), "relations").items()
         }
+        self.implied: dict[str, TypeRule] = {}
         self._known_types = {*self.type_names, *KNOWLEDGE_TYPES, FILE_TYPE, *_ANY}
 
     def _names(self, rules: Iterable[TypeRule | RelationRule], under: str) -> dict[str, str]:
@@ -86,8 +96,11 @@ class _Linker:
     def _type_names(self, names: Iterable[str], where: str) -> tuple[str, ...]:
         given = tuple(names)
         for name in given:
-            if name not in self._known_types and not self._drafts.open_types:
+            if name in self._known_types or self._drafts.open_types:
+                continue
+            if difflib.get_close_matches(name.lower(), map(str.lower, self._known_types), 1, _TYPING_ERROR):
                 self._text.fault("schema_name", where, f"unknown type '{name}'", near(name, self._known_types))
+            self.implied[name] = TypeRule(name)
         if _ANY.intersection(given):
             return ()
         return tuple(dict.fromkeys(self.type_names.get(name, name) for name in given))
@@ -226,7 +239,12 @@ def _groups(
             )
 
 
-def _indexed(types: Iterable[TypeRule]) -> Iterator[str]:
-    for rule in types:
-        yield from (group[0] for group in rule.unique if group)
-        yield from (one.name for one in rule.properties.values() if one.points)
+def _unique_names(types: Iterable[TypeRule]) -> Iterator[str]:
+    return (group[0] for rule in types for group in rule.unique if group)
+
+
+def _ref_names(types: Mapping[str, TypeRule], constraints: Iterable[Constraint]) -> Iterator[str]:
+    yield from (rule.name for one in types.values() for rule in one.properties.values() if rule.points)
+    for constraint in constraints:
+        if not isinstance(constraint.body, Transitions):
+            yield from (name for name in musts_in(constraint.body) if names_entities(types[constraint.type], name))

@@ -276,6 +276,6 @@ def _items(node: Node | None) -> tuple[Node, ...]:
 
 
 def _rule_of(shape: Shape, name: str, where: str) -> PropertyRule:
-    items = _rule_of(shape.items, f"{name}[]", where) if shape.items else None
+    items = _rule_of(shape.items, f"{name}[]", f"{where}.items") if shape.items else None
     enum_where = f"{where}.enum" if shape.enum else ""
     return PropertyRule(name, where, shape.kind, shape.targets, items, shape.enum, enum_where, optional=shape.optional)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kbd.core.graph_state import value_key
 from kbd.core.moments import day_of, moment_of
+from kbd.core.operations import walk
 from kbd.core.redact import redact
 from kbd.core.schema import PropertyRule, near
 
@@ -39,6 +40,17 @@ def canonical_value(rule: PropertyRule, value: Any) -> Any:
         inner = rule.items or rule
         return [canonical_value(inner, item) for item in value]
     return rule.aliases.get(value, value) if isinstance(value, str) else value
+
+
+def unwritable(properties: Mapping[str, Any]) -> list[str]:
+    """Return the paths of what a line of JSON in UTF-8 cannot hold: lone surrogates, and numbers that are none."""
+    return [path for path, name, value in walk(properties) if _is_unwritable(name) or _is_unwritable(value)]
+
+
+def _is_unwritable(value: object) -> bool:
+    if isinstance(value, str):
+        return any("\ud800" <= char <= "\udfff" for char in value)
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def checks_of(rule: PropertyRule, value: Any) -> Iterator[Check]:
