@@ -54,12 +54,15 @@ class SessionDecoder:
         self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
-        """Decode the session, with the index behind it; without one no message has a time."""
+        """Decode the session, with the index behind it.
+
+        Without an index no message has a time; `observed` says then that the agent is at work, not when it spoke.
+        """
         documents = read_value(record.data)
         session, *beside = documents if isinstance(documents, list) and documents else [None]
         if not isinstance(session, dict) or not isinstance(session.get("history"), list):
             return gather([Item(RecordKind.MALFORMED if session is None else RecordKind.UNKNOWN)])
-        return gather(self._items(session, {"index": beside[0] if beside else None}, record.offset))
+        return gather(self._items(session, {"index": beside[0] if beside else None}, record.offset, observed))
 
     def flush(self) -> Decoded:
         """Return nothing: a document is whole."""
@@ -69,7 +72,9 @@ class SessionDecoder:
         """Return nothing: a rewritten document is read anew."""
         return b"{}"
 
-    def _items(self, document: Mapping[str, object], beside: Mapping[str, object], offset: int) -> Iterator[Item]:
+    def _items(
+        self, document: Mapping[str, object], beside: Mapping[str, object], offset: int, observed: datetime
+    ) -> Iterator[Item]:
         session = identifier(document.get("sessionId")) or self._stem
         entries = (entry for entry in objects_of(beside, "index") if entry.get("sessionId") == session)
         began = read_time(next(entries, {}).get("dateCreated"), self._tz)
@@ -83,7 +88,7 @@ class SessionDecoder:
                 yield Item(RecordKind.RECOGNISED if message else RecordKind.UNKNOWN)
                 continue
             made = thread.message(name, session, str(index), began, cwd, blocks, offset)
-            yield Item(RecordKind.MESSAGE, (made,), began)
+            yield Item(RecordKind.MESSAGE, (made,), began or observed)
 
 
 def _blocks(message: Mapping[str, object]) -> Iterator[Block]:

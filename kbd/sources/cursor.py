@@ -75,8 +75,8 @@ class CursorDecoder:
         self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
-        """Decode one line; `observed` is not needed: what has no time is dated by the ledger."""
-        return decode_record(record, read_all, _is_record, self._item)
+        """Decode one line. Where no time was told yet, `observed` says that the agent is at work, not when it spoke."""
+        return decode_record(record, read_all, _is_record, lambda line, offset: self._item(line, offset, observed))
 
     def flush(self) -> Decoded:
         """Return nothing: no line stays open."""
@@ -87,7 +87,7 @@ class CursorDecoder:
         self._now.thread = self._thread.saved()
         return msgspec.json.encode(self._now)
 
-    def _item(self, line: Json, offset: int) -> Item:
+    def _item(self, line: Json, offset: int, observed: datetime) -> Item:
         self._now.index += 1
         self._now.since += 1
         role, message = text_of(line, "role"), object_of(line, "message")
@@ -99,10 +99,10 @@ class CursorDecoder:
         at = read_time(line.get("timestamp"), self._tz) or self._time()
         blocks = tuple(blocks_of(message, native=True)) if role == "assistant" else ()
         if not blocks:
-            return Item(RecordKind.RECOGNISED, at=at)
+            return Item(RecordKind.RECOGNISED, at=at or observed)
         place = f"{self._wire}:{self._now.index}" if self._wire else str(self._now.index)
         made = self._thread.message(None, self._session, place, at, None, blocks, offset)
-        return Item(RecordKind.MESSAGE, (made,), at)
+        return Item(RecordKind.MESSAGE, (made,), at or observed)
 
     def _hear(self, message: Mapping[str, object]) -> None:
         parts = [message, *objects_of(message, "content")]
