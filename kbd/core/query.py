@@ -18,9 +18,10 @@ _IDEOGRAPH = re.compile(f"[{_CJK}]")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}][^\W{_CJK}]*(?:[-.][^\W{_CJK}]+)*")
 _STOP = frozenset(
     """
-    an as at be by do if in is it me my no of on or so to up us we about add after all also and any are before but can could did do does done fix for from get had has have here how
-    into its just let like make need new not now our out per please run see set should than that the them then there
-    they this use using via want was were what when where which who why will with would you your
+    about add after all also an and any are as at be before but by can could did do does done fix for from get had
+    has have here how if in into is it its just let like make me my need new no not now of on or our out per please
+    run see set should so than that the them then there they this to up us use using via want was we were what when
+    where which who why will with would you your
     """.split()  # noqa: SIM905 - a list of words is read as words
 )
 
