@@ -67,14 +67,15 @@ class EntityChecks:
     def entity(self, entity: Entity, changed: Collection[str] | None = None) -> Iterator[Problem]:
         """Yield what is wrong with an entity by itself; values only of the changed properties if given."""
         where = label(entity)
-        for place in secret_places(entity.properties):
+        secrets = secret_places(entity.properties)
+        for place in secrets:
             hint = "store it elsewhere and keep a reference, such as `secret_ref: keychain:name`"
             yield Problem("secret_value", where, f"{place} holds something shaped like a secret", hint)
         rule = self.schema.type_rule(entity.type)
         if rule is None:
             yield from self._unknown_type(entity)
             return
-        tainted = {path.partition(".")[0].partition("[")[0] for path in secret_places(entity.properties)}
+        tainted = {path.partition(".")[0].partition("[")[0] for path in secrets}
         for problem, path in self._forbidden(entity, rule):
             tainted.add(path.partition(".")[0].partition("[")[0])
             yield problem

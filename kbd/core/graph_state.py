@@ -87,11 +87,13 @@ class GraphState:
             return ""
         if kind == "unrelate":
             return "" if self.edges.pop((ident, operation.rel, operation.target), None) is not None else "unknown_edge"
-        entity = self.entities.pop(ident, None)
+        entity = self.entities.get(ident)
         if entity is None:
             return "unknown_id"
         if kind == "update":
             self.entities[ident] = updated(entity, operation)
+        else:
+            del self.entities[ident]
         return ""
 
 

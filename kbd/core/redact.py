@@ -10,6 +10,7 @@ import re
 from functools import cache
 
 MASK = "[redacted]"
+_SHORTEST_SECRET = 12
 
 _NOT_IN_WORD = r"(?<![A-Za-z0-9_-])"
 _TOKENS = (

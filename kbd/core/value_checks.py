@@ -72,6 +72,8 @@ def checks_of(rule: PropertyRule, value: Any) -> Iterator[Check]:
 
 
 def _enum_check(rule: PropertyRule, value: Any) -> Check:
+    if isinstance(value, str) and value in (rule.enum or ()):
+        return Check(rule.enum_where)
     allowed = {value_key(one) for one in rule.enum or ()}
     # A list with an enum but without a rule for its items: each item is one of the values.
     found = value if isinstance(value, list) and rule.items is None else [value]
