@@ -110,12 +110,14 @@ def open_ledger(state_dir: Path, now: datetime) -> Ledger:
     then taken in by the covers rule (SPEC 4). Raises LedgerDamaged for a ledger of a newer kbd.
     """
     path = state_dir / LEDGER_NAME
+    # Read before the ledger, which is always counted up first: a command beside the daemon sees no gap.
+    marked = _marked_generation(state_dir)
     if path.exists():
         ledger = _open_checked(path)
         if ledger is None:
             _set_aside(path, now)
             ledger = _restore(state_dir, now, "damaged")
-        elif _generation(ledger) < _marked_generation(state_dir):
+        elif _generation(ledger) < marked:
             _note_recovery(ledger, now, "older than the last one used here: put back by hand")
     elif (state_dir / MARKER_NAME).exists():
         ledger = _restore(state_dir, now, "gone")
