@@ -17,8 +17,23 @@ from kbd.core.model import Problem
 
 AGENTS = frozenset(
     {
-        "aider", "claude-code", "cline", "codex", "continue", "copilot-cli", "cursor", "gemini-cli",
-        "goose", "hermes", "kimi", "openclaw", "opencode", "pi", "qwen-code", "roo",
+        "aider",
+        "antigravity",
+        "claude-code",
+        "cline",
+        "codex",
+        "continue",
+        "copilot-cli",
+        "cursor",
+        "gemini-cli",
+        "goose",
+        "hermes",
+        "kimi",
+        "openclaw",
+        "opencode",
+        "pi",
+        "qwen-code",
+        "roo",
     }
 )
 ENTRY_TYPES = frozenset({"guideline", "pitfall", "decision", "model", "process"})

@@ -135,7 +135,8 @@ class Ingest:
         row, position = self._start(source, found, row)
         from_start = position.offset == 0 or found.kind is FileKind.DOCUMENT
         decoder = source.format.decoder(row.relpath, None if from_start else row.state, tz=self.zone)
-        accept = None if source.is_text else is_json
+        is_jsonl = not source.is_text and ".json" in found.relpath.rsplit("/", 1)[-1]
+        accept = is_json if is_jsonl else None  # an unended line of JSON is whole if it parses; of text, if it rests
         limit = self.policy.max_record
         for batch in batches.read_batches(
             found, position, source.format, source.root, now=self.real_now, accept_last=accept, max_record=limit
