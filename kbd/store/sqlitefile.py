@@ -13,7 +13,7 @@ import stat
 import tempfile
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kbd.errors import FileUnreadable
@@ -22,7 +22,7 @@ from kbd.store.documents import version
 
 Row = tuple[object, ...]
 
-BUSY_SECONDS = 2.0
+BUSY_SECONDS = 1.0
 ATTEMPTS = 3
 _WAL_FORMAT = 2
 _TRANSIENT = frozenset([sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL])
@@ -82,10 +82,8 @@ def reading(path: str, *, max_value: int) -> Iterator[sqlite3.Connection]:
         FileUnreadable: it is no database, damaged, or in use without pause.
     """
     try:
-        with ExitStack() as stack:
-            if not _is_in_use_or_plain(path):
-                path = _copied(path, stack.enter_context(tempfile.TemporaryDirectory(prefix="kbd-")))
-            yield stack.enter_context(closing(_connect(path, max_value)))
+        with closing(_connect(path, max_value) if _is_in_use_or_plain(path) else _copy_of(path, max_value)) as db:
+            yield db
     except sqlite3.Error as error:
         raise _unreadable(path, str(error)) from error
 
@@ -148,6 +146,18 @@ def _is_in_use_or_plain(path: str) -> bool:
         os.close(fd)
     in_wal_mode = len(head) == 20 and head[18] == _WAL_FORMAT
     return not in_wal_mode or all(os.path.exists(path + suffix) for suffix in ("-wal", "-shm"))
+
+
+def _copy_of(path: str, max_value: int) -> sqlite3.Connection:
+    """Open a private copy, which has no name any more once it is open: a kill leaves nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="kbd-") as folder:
+        db = _connect(_copied(path, folder), max_value)
+        try:
+            fetch(db, "SELECT count(*) FROM sqlite_master")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
 
 
 def _copied(path: str, folder: str) -> str:

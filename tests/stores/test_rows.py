@@ -299,6 +299,26 @@ def test_reading_writes_nothing_and_leaves_nothing(tmp_path, state):
     store.close()
 
 
+def test_private_copy_has_no_name_while_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "private"))
+    (tmp_path / "private").mkdir()
+    store = OpenCodeStore(tmp_path / "opencode.db", wal=True)
+    store.message("m", "s", NOON, text("one"))
+    store.close()
+    reading = rows.read_rows(str(store.path), START, OPENCODE.rows, now=NOW, max_record=1 << 20)
+    assert (words([next(reading)]), os.listdir(tmp_path / "private")) == (["one"], [])
+    assert len(list(reading)) == 1
+
+
+def test_damaged_store_in_wal_mode_says_so(tmp_path):
+    store = OpenCodeStore(tmp_path / "opencode.db", wal=True)
+    store.message("m", "s", NOON, text("one"))
+    store.close()
+    store.path.write_bytes(store.path.read_bytes()[:100] + b"\xff" * 4000)
+    with pytest.raises(FileUnreadable):
+        read(store.path)
+
+
 def test_rows_in_the_wal_are_read_while_the_database_stands_still(tmp_path):
     store = OpenCodeStore(tmp_path / "opencode.db", wal=True)
     store.run("PRAGMA wal_autocheckpoint=0")
