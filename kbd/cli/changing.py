@@ -95,7 +95,7 @@ def forget(session: Session, name: str, yes: bool, base: str | None, dry_run: bo
     """Delete an entry from its file. The only command that deletes; it shows the entry and asks."""
     listed = find(session, name, base)
     row = listed.entry
-    reader = decisions.Reader(entry_types(session.config), session.config.decay.marker)
+    reader = reader_of(session)
     if row.moving is not None:
         raise Refused("it is on its way to or from its archive", where=row.title, hint="try again after the next pass")
     block = decisions.block_of(row, reader)
@@ -116,6 +116,11 @@ def forget(session: Session, name: str, yes: bool, base: str | None, dry_run: bo
         )
     say(f"deleted {row.title!r} from {row.file}; its evidence stays in the ledger")
     return 0
+
+
+def reader_of(session: Session) -> decisions.Reader:
+    """Return how knowledge files are read under the configuration."""
+    return decisions.Reader(entry_types(session.config), session.config.decay.marker)
 
 
 def find(session: Session, name: str, base: str | None) -> Listed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from kbd.cli.changing import opened
+from kbd.cli.changing import opened, reader_of
 from kbd.cli.known import chosen_bases
 from kbd.cli.output import Column, counted, emit, emit_json, safe, say, table
 from kbd.cli.session import Session
@@ -15,9 +15,11 @@ from kbd.config import BaseConfig
 from kbd.config.policies import entry_types
 from kbd.errors import KbdError
 from kbd.service.classifying import Untagged, Vocabulary, untagged, write_tags
+from kbd.service.undoing import remember
 from kbd.store.base_files import read_base
 from kbd.store.ledger.database import LEDGER_NAME
 from kbd.store.locks import Locks, running_pid
+from kbd.store.rewrite import Written
 
 
 @click.command("classify")
@@ -29,9 +31,10 @@ from kbd.store.locks import Locks, running_pid
 def classify(session: Session, write: bool, base: str | None, dry_run: bool, as_json: bool) -> int:
     """Give entries without a tag the type that their words show, with the phrase that showed it."""
     found: list[tuple[str, Untagged]] = []
+    writes: list[Written] = []
     code = 0
     for config in chosen_bases(session.config, base):
-        ones, failed = _classified(session, config, write=write and not dry_run)
+        ones, failed = _classified(session, config, writes if write and not dry_run else None)
         found += [(config.name, one) for one in ones]
         code = max(code, failed)
     if as_json:
@@ -40,12 +43,15 @@ def classify(session: Session, write: bool, base: str | None, dry_run: bool, as_
         _print([one for _, one in found])
     if write and not dry_run:
         say(f"{counted(len(found), 'entry')} tagged")
-        _take_in(session)
+        _take_in(session, writes)
     return code
 
 
-def _classified(session: Session, base: BaseConfig, *, write: bool) -> tuple[list[Untagged], int]:
-    """Return the untagged entries of a base's live files, or those that were tagged, and the exit code so far."""
+def _classified(session: Session, base: BaseConfig, writes: list[Written] | None) -> tuple[list[Untagged], int]:
+    """Return the untagged entries of a base's live files, or those that were tagged, and the exit code so far.
+
+    Tags are written if there is a list for the writes.
+    """
     words = Vocabulary(entry_types(session.config), dict(session.config.types), session.config.decay.marker)
     files, problems = read_base(base.files, {})
     for problem in problems:
@@ -59,21 +65,27 @@ def _classified(session: Session, base: BaseConfig, *, write: bool) -> tuple[lis
         for one in ones:
             if one.edit is None:
                 say(f"{one.path}:{one.line}: {one.title}: a tag would change how it is read; write it by hand")
-        if write and any(one.edit is not None for one in ones):
+        if writes is not None and any(one.edit is not None for one in ones):
             try:
-                ones, _ = write_tags(file.path, words, Locks(session.state_dir), time.time())
+                ones, written = write_tags(file.path, words, Locks(session.state_dir), time.time())
             except KbdError as error:
                 say(error.message())
                 code = max(code, error.exit_code)
                 continue
-        found += [one for one in ones if one.edit is not None or not write]
+            writes += [written] if written else []
+        found += [one for one in ones if one.edit is not None or writes is None]
     return found, code
 
 
-def _take_in(session: Session) -> None:
-    """Let the ledger know the tags at once; a running daemon sees them by itself."""
-    if (session.state_dir / LEDGER_NAME).exists() and running_pid(session.state_dir) is None:
-        with opened(session) as (engine, clock):
+def _take_in(session: Session, writes: list[Written]) -> None:
+    """Let the ledger know the tags at once, and how to take them back; a running daemon sees them by itself."""
+    if not (session.state_dir / LEDGER_NAME).exists():
+        return
+    with opened(session) as (engine, clock):
+        parse = reader_of(session).parse
+        done = [(one.path, one.before or b"", one.data) for one in writes]
+        remember(engine.frame.ledger, "classify", done, parse, clock.now)
+        if running_pid(session.state_dir) is None:
             engine.sync(clock)
 
 

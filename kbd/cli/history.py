@@ -28,7 +28,7 @@ def log(session: Session, since: str | None, name: str | None, as_json: bool) ->
     with session.reading() as ledger:
         if ledger is None:
             raise UsageError(NEVER_RUN)
-        entry = _entry_id(session, ledger, name) if name else None
+        entry = entry_id(session, ledger, name) if name else None
         events = events_since(ledger.db, day=day, entry=entry)
     if as_json:
         emit_json({"events": [event_json(event) for event in events]})
@@ -40,7 +40,7 @@ def log(session: Session, since: str | None, name: str | None, as_json: bool) ->
     return 0
 
 
-def _entry_id(session: Session, ledger: Ledger, name: str) -> int:
+def entry_id(session: Session, ledger: Ledger, name: str) -> int:
     """Return the entry that a name means, those that are gone among them."""
     listed = []
     for known in known_bases(session, ledger, session.config.bases):

@@ -14,8 +14,13 @@ from kbd.cli.init_screen import show
 from kbd.cli.output import counted, emit, safe
 from kbd.cli.session import Session
 from kbd.config import data_dir, write_templates
+from kbd.config.policies import entry_types
 from kbd.errors import KbdError, UsageError
+from kbd.service.correct import Reader
 from kbd.service.dating import DateProposal, write_dates
+from kbd.service.undoing import remember
+from kbd.store.ledger import open_ledger
+from kbd.store.ledger.database import LEDGER_NAME
 from kbd.store.locks import Locks
 from kbd.store.unitfiles import read_unit, write_unit
 
@@ -72,12 +77,27 @@ def _write_dates(found: Findings, proposals: Sequence[DateProposal]) -> bool:
     """Date the files one by one; what cannot be written now is told, and the others go on."""
     done = True
     locks = Locks(found.session.state_dir)
+    writes: list[DateProposal] = []
     for proposal in proposals:
         name = os.path.relpath(proposal.path, found.folder)
         try:
             remark = write_dates(proposal, locks, time.time())
+            writes.append(proposal)
         except (KbdError, FileNotFoundError) as error:
             remark = str(error)
         done = done and not remark
         emit(safe(f"{name}: {remark}" if remark else f"{name}: {counted(len(proposal.days), 'date')} written"))
+    _remember(found, writes)
     return done
+
+
+def _remember(found: Findings, writes: Sequence[DateProposal]) -> None:
+    """Let the dates be taken back, where a ledger is there to know it; before the first pass git knows it."""
+    session = found.session
+    if writes and (session.state_dir / LEDGER_NAME).exists():
+        ledger = open_ledger(session.state_dir, session.now())
+        reader = Reader(entry_types(found.config), found.config.decay.marker)
+        try:
+            remember(ledger, "dates", [(one.path, one.data, one.dated) for one in writes], reader.parse, session.now())
+        finally:
+            ledger.close()

@@ -44,6 +44,7 @@ COMMANDS = {
     "sources": "kbd.cli.sources:sources",
     "status": "kbd.cli.health:status",
     "suppressed": "kbd.cli.context:suppressed",
+    "undo": "kbd.cli.undoing:undo_write",
     "unrelate": "kbd.cli.linking:unrelate",
 }
 ALIASES = {"explain": "show"}

@@ -10,7 +10,6 @@ from kbd.core.entries import parse
 from kbd.core.splice import Edit, apply
 from kbd.core.tagging import tag_edit
 from kbd.errors import Refused
-from kbd.store.files import KeptFile
 from kbd.store.locks import Locks
 from kbd.store.notes import Deferred, Written, rewrite
 from kbd.store.rewrite import save_conflict
@@ -52,8 +51,8 @@ def untagged(path: str, data: bytes, words: Vocabulary) -> list[Untagged]:
     return found
 
 
-def write_tags(path: str, words: Vocabulary, locks: Locks, real_now: float) -> tuple[list[Untagged], KeptFile | None]:
-    """Put the tags into a file, under its lock; return what was written, and the inode that came out.
+def write_tags(path: str, words: Vocabulary, locks: Locks, real_now: float) -> tuple[list[Untagged], Written | None]:
+    """Put the tags into a file, under its lock; return what was tagged, and the write.
 
     Raises:
         Refused: the file may not be written now.
@@ -72,4 +71,4 @@ def write_tags(path: str, words: Vocabulary, locks: Locks, real_now: float) -> t
         return [], None
     if outcome.late is not None:
         save_conflict(path, outcome.late)
-    return done, outcome.kept
+    return done, outcome

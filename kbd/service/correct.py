@@ -9,11 +9,13 @@ from datetime import date, datetime
 
 from kbd.core import entries as markdown
 from kbd.core import splice
+from kbd.core.entries import Parsed
 from kbd.core.model import Entry, State
+from kbd.core.undoing import moved
 from kbd.errors import ChangedUnderneath, Refused, UsageError
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import read_regular, replace_file
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.counts import counted_references, recount
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
@@ -100,13 +102,17 @@ class Reader:
     types: frozenset[str]
     marker: str
 
+    def parse(self, data: bytes) -> Parsed:
+        """Read a knowledge file."""
+        return markdown.parse(data, self.types, self.marker)
+
     def block(self, row: EntryRow, data: bytes) -> Entry:
         """Return an entry's block in its file.
 
         Raises:
             ChangedUnderneath: no block of its title is there.
         """
-        found = list(enumerate(markdown.parse(data, self.types, self.marker).entries))
+        found = list(enumerate(self.parse(data).entries))
         same = [(place != row.place, place) for place, entry in found if entry.norm == row.norm]
         if not same:
             raise ChangedUnderneath("the entry is no longer there", where=row.file, hint="run a pass, then try again")
@@ -159,7 +165,8 @@ def forget(
         reason = reason_to_wait(row.file, data, None, Quiet(now.timestamp(), 0.0))
         if reason is not None:
             raise Refused(reason, where=row.file, hint="try again when that is over")
-        found, rest = splice.cut(data, reader.block(row, data))
+        entry = reader.block(row, data)
+        found, rest = splice.cut(data, entry)
         if found != block:
             raise ChangedUnderneath("the entry changed meanwhile", where=row.file, hint="look at it again")
         done = replace_file(row.file, data, rest)
@@ -168,5 +175,6 @@ def forget(
         with ledger.transaction() as db:
             lessons.update_entry(db, row.id, gone_on=now.date(), moving=None)
             detail = f"from {row.file}:{row.line}, {len(block)} bytes"
+            undo.record(db, "forget", row.file, moved(data, rest, entry, reader.parse), now, ids={row.norm: row.id})
             ledger.record_event(now, "forgotten", base=row.base, entry=row.id, title=row.title, detail=detail)
         resync([describe(row.file, rest)])

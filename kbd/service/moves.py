@@ -9,6 +9,7 @@ entries of their own are never taken for copies.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,12 +18,13 @@ from kbd.core import entries as markdown
 from kbd.core import splice
 from kbd.core.entries import Parsed
 from kbd.core.model import Entry, Problem, State
+from kbd.core.undoing import Change, moved
 from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import notes
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import KeptFile, Replaced, create_file, read_with_stat, replace_file
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.rewrite import Quiet, reason_to_wait, save_conflict
@@ -94,7 +96,7 @@ class Mover:
             if row.moving is None or row.gone_on is not None or row.file not in texts:
                 return
             source, target = (live, archive) if row.moving == "archive" else (archive, live)
-            move = _Move(self, row, source, target, texts, done)
+            move = _Move(self, row, source, target, texts, done, now)
             event, detail = move.run()
             self._finish(row, move, event, detail, now)
             resync([describe(path, data) for path, data in texts.items()])
@@ -114,6 +116,7 @@ class Mover:
             lessons.update_entry(db, row.id, moving=None, **({"file": move.target} if event == "moved" else {}))
             for path, mtime_ns in move.written.items():
                 db.execute("UPDATE notes SET wrote_mtime_ns=? WHERE path=?", (mtime_ns, path))
+            move.remember(db)
             if event:
                 self.ledger.record_event(now, event, base=row.base, entry=row.id, title=row.title, detail=detail)
 
@@ -122,13 +125,22 @@ class _Move:
     """One block on its way, both files locked and read."""
 
     def __init__(
-        self, mover: Mover, row: EntryRow, source: str, target: str, texts: dict[str, bytes], done: Settled
+        self,
+        mover: Mover,
+        row: EntryRow,
+        source: str,
+        target: str,
+        texts: dict[str, bytes],
+        done: Settled,
+        now: datetime,
     ) -> None:
         self.mover, self.row, self.source, self.target, self.texts, self.done = mover, row, source, target, texts, done
+        self.now = now
         self.parsed: Mapping[str, Parsed] = {
             path: markdown.parse(data, mover.types, mover.marker) for path, data in texts.items()
         }
         self.written: dict[str, int] = {}
+        self.changes: list[tuple[str, tuple[Change, ...]]] = []
 
     def run(self) -> tuple[str, str]:
         """Finish the move; return the event to record and its detail, "" if there was nothing left to do."""
@@ -143,7 +155,7 @@ class _Move:
             return "", ""
         if here == self.source and twin is None:
             self._append(leaving)
-        self._replace(self.source, splice.cut(self.texts[self.source], leaving)[1])
+        self._replace(self.source, splice.cut(self.texts[self.source], leaving)[1], leaving)
         return "moved", f"from {self.source} to {self.target}"
 
     @property
@@ -171,12 +183,13 @@ class _Move:
                 db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown
             )
         if self.target in self.texts:
-            self._replace(self.target, new)
+            self._replace(self.target, new, entry)
         else:
             create_file(self.target, new, like=self.source)
-            self._wrote(self.target, new, os.stat(self.target).st_mtime_ns)
+            self._wrote(self.target, new, os.stat(self.target).st_mtime_ns, entry)
         with self.mover.ledger.transaction():
             lessons.confirm_written(db, row.id)
+            self.remember(db)
 
     def _with_block(self, entry: Entry) -> bytes:
         """Return the target with the block under its heading, saying the ledger's values.
@@ -191,9 +204,17 @@ class _Move:
         headings = splice.heading_lines(self.parsed[self.source].outline, entry)
         return splice.insert(self.texts.get(self.target, b""), block, entry.section, headings)
 
-    def _replace(self, path: str, new: bytes) -> None:
+    def remember(self, db: sqlite3.Connection) -> None:
+        """Let what was written since be undone, within the transaction that confirms it."""
+        kind = self.row.moving or ""
+        for path, changes in self.changes:
+            act = undo.half_done(db, self.row.id, kind, self.target, self.source) if path == self.source else None
+            undo.record(db, kind, path, changes, self.now, ids={self.row.norm: self.row.id}, act=act)
+        self.changes = []
+
+    def _replace(self, path: str, new: bytes, entry: Entry) -> None:
         done: Replaced = replace_file(path, self.texts[path], new)
-        self._wrote(path, new, done.mtime_ns)
+        self._wrote(path, new, done.mtime_ns, entry)
         if done.kept is not None:
             self.done.kept.append((path, done.kept))
         if done.late is not None:
@@ -201,7 +222,11 @@ class _Move:
             what = f"an editor wrote while kbd did; its text is in {copy}"
             self.done.problems.append(Problem("write_conflict", path, what, "merge it by hand"))
 
-    def _wrote(self, path: str, data: bytes, mtime_ns: int) -> None:
+    def _wrote(self, path: str, data: bytes, mtime_ns: int, entry: Entry) -> None:
+        def parse(text: bytes) -> Parsed:
+            return markdown.parse(text, self.mover.types, self.mover.marker)
+
+        self.changes.append((path, moved(self.texts.get(path, b""), data, entry, parse)))
         self.texts[path], self.written[path] = data, mtime_ns
         self.done.moved.add(path)
 

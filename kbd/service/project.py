@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from kbd.core import entries as markdown
 from kbd.core import splice
 from kbd.core.model import Problem
 from kbd.core.splice import Edit
+from kbd.core.undoing import of_edits
 from kbd.store import notes
 from kbd.store.base_files import NoteFile, describe
 from kbd.store.files import KeptFile
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.rewrite import save_conflict
@@ -143,23 +145,24 @@ class _Job:
     def __init__(self, projector: Projector, path: str, resync: Resync) -> None:
         self.projector, self.path, self.resync = projector, path, resync
         self.due: list[EntryRow] = []
+        self.edits: list[tuple[str, Edit]] = []
 
     def edit(self, data: bytes) -> bytes:
         """Return the file with the ledger's values; the intended values are committed by then."""
         self.resync(describe(self.path, data))
         parsed = markdown.parse(data, self.projector.types, self.projector.policy.marker)
         marker = self.projector.policy.marker
-        edits: list[Edit] = []
-        self.due = []
+        self.edits, self.due = [], []
         for row in lessons.entries_of_file(self.projector.ledger.db, self.path):
             # What is on its way gets its values when it arrives.
             due = row.moving is None and row.differs_from_file(markers=bool(marker))
             if due and row.place < len(parsed.entries):
                 entry = parsed.entries[row.place]
-                edits.extend(splice.edits_for(data, entry, row.ref, row.last, row.state, marker))
+                edits = splice.edits_for(data, entry, row.ref, row.last, row.state, marker)
+                self.edits.extend((row.norm, edit) for edit in edits)
                 self.due.append(row)
         self._intend(bool(marker))
-        return splice.apply(data, edits)
+        return splice.apply(data, [edit for _, edit in self.edits])
 
     def _intend(self, markers: bool) -> None:
         if not self.due:
@@ -185,4 +188,7 @@ class _Job:
                 "UPDATE notes SET wrote_at=?, wrote_mtime_ns=? WHERE path=?",
                 (self.projector.real_now, written.mtime_ns, self.path),
             )
+            changes = of_edits(written.before or b"", written.data, self.edits)
+            now = datetime.fromtimestamp(self.projector.real_now, UTC)
+            undo.record(db, undo.COUNTERS, self.path, changes, now, ids={row.norm: row.id for row in self.due})
         self.resync(describe(self.path, written.data))

@@ -2,8 +2,8 @@
 
 A mention counts if its block is valid, its message is no listing, its day lies within the life of the
 pattern that matched (first sight, alias end), and its session did not write the entry earlier that day.
-A reference is a distinct (session, day); those on or before the day that the adopted number covers are
-evidence, not added.
+A reference is a distinct (session, day); those on or before the day that the adopted number covers, and those that a
+person's undo set aside, are evidence, not added.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
             continue
         references = reference_days(db, entry)
         covers = row["covers"] or ""
-        added = sum(1 for _, day in references if day > covers)
+        aside = _set_aside(db, entry)
+        counted = [(session, day) for session, day in references if (session, day) not in aside]
+        added = {(session, day) for session, day in counted if day > covers}
         db.execute("DELETE FROM refs WHERE entry=?", (entry,))
-        db.executemany("INSERT INTO refs VALUES (?,?,?,?)", [(entry, s, d, d > covers) for s, d in references])
-        days = [day for _, day in references] + [d for d in (row["covers"], row["last_floor"]) if d]
+        db.executemany("INSERT INTO refs VALUES (?,?,?,?)", [(entry, *one, one in added) for one in references])
+        days = [day for _, day in counted] + [d for d in (row["covers"], row["last_floor"]) if d]
         days = [d for d in days if d <= today.isoformat()]
         citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]
         listed = db.execute(
@@ -48,7 +50,7 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
         db.execute(
             "UPDATE entries SET ref=?, last=?, citations=?, sessions=?, listed=? WHERE id=?",
             (
-                max(row["base_ref"] + row["adjust"] + added, 0),
+                max(row["base_ref"] + row["adjust"] + len(added), 0),
                 max(days, default=None),
                 citations,
                 len({session for session, _ in references}),
@@ -56,6 +58,10 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
                 entry,
             ),
         )
+
+
+def _set_aside(db: sqlite3.Connection, entry: int) -> set[tuple[str, str]]:
+    return {(str(r[0]), str(r[1])) for r in db.execute("SELECT session, day FROM set_aside WHERE entry=?", (entry,))}
 
 
 def reference_days(db: sqlite3.Connection, entry: int) -> list[tuple[str, str]]:
@@ -74,7 +80,8 @@ def counted_references(db: sqlite3.Connection, entry: int) -> int:
 
 def added_after(db: sqlite3.Connection, entry: int, covers: str | None) -> int:
     """Return how many references lie after a day that a number covers."""
-    return sum(1 for _, day in reference_days(db, entry) if day > (covers or ""))
+    aside = _set_aside(db, entry)
+    return sum(1 for one in reference_days(db, entry) if one not in aside and one[1] > (covers or ""))
 
 
 def references_since(db: sqlite3.Connection, base: int, day: date) -> int:

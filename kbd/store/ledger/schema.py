@@ -147,6 +147,24 @@ CREATE TABLE refs (                     -- the references, as counted: made anew
 ) WITHOUT ROWID;
 CREATE INDEX refs_day ON refs(day);
 
+CREATE TABLE set_aside (                -- references that a person's undo took back: evidence, not counted
+  entry INTEGER NOT NULL, session TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (entry, session, day)
+) WITHOUT ROWID;
+
+CREATE TABLE undo (                     -- writes that can be taken back; the files of one act share `act`
+  id INTEGER PRIMARY KEY, act INTEGER NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL
+);
+CREATE INDEX undo_path ON undo(path);
+CREATE INDEX undo_act ON undo(act);
+
+CREATE TABLE undo_changes (             -- what such a write changed, as in kbd.core.undoing.Change
+  undo INTEGER NOT NULL REFERENCES undo(id), entry INTEGER,
+  place INTEGER NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL, before BLOB NOT NULL, after BLOB NOT NULL,
+  title TEXT NOT NULL, above TEXT, section TEXT NOT NULL
+);
+CREATE INDEX undo_changes_undo ON undo_changes(undo);
+CREATE INDEX undo_changes_entry ON undo_changes(entry);
+
 CREATE TABLE authorships (
   message INTEGER NOT NULL REFERENCES messages(id), entry INTEGER NOT NULL, PRIMARY KEY (message, entry)
 ) WITHOUT ROWID;
