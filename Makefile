@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: run test bench torture clean
+.PHONY: run test bench bench-ingest torture clean
 
 run: $(VENV)/.installed
 	$(BIN)/kbd run
@@ -20,6 +20,10 @@ test: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/pytest -o addopts="-q --strict-markers" bench --benchmark-only
+	$(BIN)/python -m bench.ingest --mb 20 --runs 3
+
+bench-ingest: $(VENV)/.installed-test
+	$(BIN)/python -m bench.ingest --mb 1000 --runs 3 --entries 179 1000 10000 --monster 1000 --record
 
 torture: $(VENV)/.installed-test
 	$(BIN)/pytest -n 0 -m torture
