@@ -80,7 +80,7 @@ class OpenCode:
 
     def companions(self, relpath: str, read: Sequence[bytes]) -> tuple[str, ...]:
         """Name the message of a part, its session, and the sessions above that."""
-        above = relpath.partition("part/")[0]
+        above = "".join(f"{folder}/" for folder in relpath.split("/")[:-3])
         documents = [_object(data) for data in read]
         if len(read) == 1:
             message, session = (_safe(documents[0].get(key)) for key in ("messageID", "sessionID"))

@@ -160,6 +160,16 @@ def test_names_that_are_transcripts(agent, path, kind):
     assert formats()[agent].file_kind(path) is kind
 
 
+@pytest.mark.parametrize("above", ["", "storage/", "apart/storage/", "part/x/storage/"])
+def test_companions_of_an_old_part_lie_beside_its_folder(above):
+    part, message = b'{"messageID": "xpart", "sessionID": "s"}', b'{"role": "assistant"}'
+    source, path = formats()["opencode"], f"{above}part/xpart/p.json"
+    assert source.companions(path, [part]) == (f"{above}message/s/xpart.json",)
+    assert source.companions(path, [part, message]) == (f"{above}session/*/s.json",)
+    assert source.companions(path, [part, message, b'{"parentID": "t"}']) == (f"{above}session/*/t.json",)
+    assert source.companions(path, [part, message, b"null"]) == ()
+
+
 def test_default_roots_follow_the_environment():
     def roots(agent, **env):
         return formats()[agent].default_roots(env, "/h")
