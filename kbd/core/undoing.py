@@ -160,7 +160,7 @@ def _place(data: bytes, change: Change, entries: Sequence[Entry]) -> int | None:
         return None
     framed = change.left + change.new + change.right
     exact = change.offset - len(change.left)
-    if exact >= 0 and data.startswith(framed, exact) and region.start <= change.offset < max(region.end, 1):
+    if exact >= 0 and data.startswith(framed, exact) and region.start <= change.offset <= region.end:
         return change.offset
     found = [at + len(change.left) for at in _occurrences(data, framed)]
     inside = [at for at in found if region.start <= at and at + len(change.new) <= region.end]
@@ -173,14 +173,16 @@ def _place(data: bytes, change: Change, entries: Sequence[Entry]) -> int | None:
 
 
 def _region(data: bytes, change: Change, entries: Sequence[Entry]) -> Span | None:
-    """Return where to look: the block of the entry, the whole file for what is no part of one; None if it is gone."""
-    whole = Span(0, len(data))
+    """Return where to look: from the entry to the next one, all for what is no part of one; None if it is gone."""
     if change.above is not None or not change.title:
-        return whole
-    blocks = [entry.block for entry in entries if entry.norm == change.title]
-    if len(blocks) == 1:
-        return blocks[0]
-    return next((block for block in blocks if block.start <= change.offset < block.end), None)
+        return Span(0, len(data))
+    ends = [entry.block.start for entry in entries[1:]] + [len(data)]
+    found = [
+        Span(entry.block.start, end) for entry, end in zip(entries, ends, strict=False) if entry.norm == change.title
+    ]
+    if len(found) == 1:
+        return found[0]
+    return next((region for region in found if region.start <= change.offset < region.end), None)
 
 
 def _occurrences(data: bytes, wanted: bytes) -> Iterator[int]:

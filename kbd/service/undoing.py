@@ -132,6 +132,9 @@ class Undoer:
         lessons.update_entry(db, row.id, adjust=row.adjust + pair.ref - counted.ref)
         recount(db, [row.id], now.date())
         if state is not row.state:
+            # Idle counts from today whatever the state: else the next pass would do the same again.
+            if state is not State.ARCHIVED:
+                lessons.update_entry(db, row.id, active_since=now.date())
             lessons.set_state(db, row.id, state, now.date(), archive=is_archive(row.file))
         lessons.add_pair(db, row.id, pair)
         marker = None if archive or not self.markers else said.marker
