@@ -92,7 +92,7 @@ def odd_rows(draw: st.DrawFn, agent: str) -> object:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_stopping_anywhere_changes_nothing(agent, data):
     rows = data.draw(st.lists(rows_of(agent) | odd_rows(agent), max_size=12))
@@ -100,7 +100,7 @@ def test_stopping_anywhere_changes_nothing(agent, data):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_row_is_too_odd(agent, data):
     rows = data.draw(st.lists(odd_rows(agent) | st.binary(max_size=20), max_size=4))
