@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from difflib import unified_diff
@@ -19,6 +20,7 @@ from kbd.service.agents import by_agent
 from kbd.service.dating import count
 from kbd.service.outlook import Day, outlook, subjects
 from kbd.store.gitstate import in_git
+from kbd.store.knowledge_paths import git_root
 
 FORECAST_DAYS = 365
 DIFF_LINES = 40
@@ -30,6 +32,7 @@ def show(found: Findings, old: bytes | None, *, with_dates: bool) -> None:
         ("Agents", _agent_lines(found)),
         (f"Knowledge in {found.short(found.folder)}", _knowledge_lines(found)),
         ("kbd would write", _writing_lines(found)),
+        ("To merge counters in git (optional)", _git_lines(found)),
         ("Entries without a date", _undated_lines(found) if with_dates else ()),
         ("If nobody cites anything", _forecast_lines(found, with_dates=with_dates)),
         (f"Configuration {found.short(str(found.config_path))}", _config_lines(found, old)),
@@ -82,6 +85,29 @@ def _writing_lines(found: Findings) -> Iterator[str]:
     yield f"evidence, backups, locks: {found.short(str(found.session.state_path))}"
     if any(in_git(one.path) for one in found.candidates):
         yield "the knowledge lies in git: written every 15 minutes at most, never committed"
+
+
+def _git_lines(found: Findings) -> Iterator[str]:
+    """Say which lines let git merge counters: they are the user's to add."""
+    roots: dict[str, list[str]] = {}
+    for one in found.candidates:
+        real = os.path.realpath(one.path)
+        root = git_root(os.path.dirname(real))
+        if root is not None:
+            roots.setdefault(root, []).append(os.path.relpath(real, root))
+    for root, names in roots.items():
+        yield f"  {found.short(root)}/.gitattributes:"
+        yield from (f"    {_attribute_path(name)} merge=kbd" for name in names)
+        yield "  once in each clone:"
+        yield '    git config merge.kbd.driver "kbd merge-driver %O %A %B"'
+
+
+def _attribute_path(name: str) -> str:
+    """Return a path as gitattributes(5) reads it: quoted where it holds spaces or quotes."""
+    if not re.search(r'[\s"\\]', name):
+        return "/" + name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"/{escaped}"'
 
 
 def _undated_lines(found: Findings) -> Iterator[str]:

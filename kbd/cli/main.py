@@ -30,6 +30,7 @@ COMMANDS = {
     "list": "kbd.cli.seeing:list_entries",
     "log": "kbd.cli.history:log",
     "mcp": "kbd.mcp:mcp",
+    "merge-driver": "kbd.cli.merging:merge_driver",
     "pause": "kbd.cli.pausing:pause",
     "pin": "kbd.cli.changing:pin",
     "relate": "kbd.cli.linking:relate",
