@@ -28,13 +28,13 @@ class Validation:
     tally: Tally
 
 
-def validate(view: View, schema: Schema) -> Validation:
-    """Check a whole graph."""
+def validate(view: View, schema: Schema, own: View | None = None) -> Validation:
+    """Check a whole graph: what is `own`, if that is not all of the view, with references looked up in the view."""
     work = _Work(view, schema)
-    for entity in view.entities():
+    for entity in (own or view).entities():
         if not entity.origin:
             work.entity(entity)
-    for edge in view.edges():
+    for edge in (own or view).edges():
         work.edge(edge)
     work.close()
     return Validation(work.problems, work.notes, work.entities.tally)

@@ -279,6 +279,11 @@ def _lines(operations: Sequence[Operation], plan: str) -> Iterator[bytes]:
         yield line
 
 
+def pause(seconds: float) -> None:
+    """Wait, for a writer without lock to finish its line."""
+    time.sleep(seconds)
+
+
 @contextmanager
 def writing(path: StrPath, timeout_seconds: float, wait: Callable[[float], None] = time.sleep) -> Iterator[Writer]:
     """Hold the lock of a log; the file, and its folder, are made if they are not there.
