@@ -7,18 +7,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kbd.core import entries as markdown
-from kbd.core.cite import Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
+from kbd.core.cite import BEFORE_CHARS, Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
 from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
 from kbd.core.seam import read_seam, with_seam
 from kbd.core.wording import wording_digest
 
-_ENTRY_HEAD = re.compile(r"[-*+]\s+(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?\s*$")
+# Runs of white space are bounded: unbounded ones after one another take cubic time on a line of blanks.
+_ENTRY_HEAD = re.compile(r"[-*+]\s{1,8}(?:[^\w\s]{1,3}\s{1,8})?(?:\[[^\[\]\n]{1,30}\]\s{0,8}){0,8}(?:\*\*)?\s{0,8}$")
 _CUT_HEAD = re.compile(r"(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?")
 _BLOCK_END = re.compile(r"\n(?=[-*+]\s|#{1,6}\s)|\n[ \t]*\n(?=\S)")
 _ADDS = re.compile(r"^(?:-m kbd )?(?:-\S+ (?:[^-\s]\S* )?)*add\b", re.MULTILINE)
 _ADD_TOOL = re.compile(r"(?:^|[^A-Za-z])add$")
+_BLOCK_CHARS = 4096
+"""So much of a written entry is compared with what stood there before; a line with many heads may be megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +163,19 @@ class Reader:
         for match in self.matcher.find(text):
             if self.matcher.patterns[match.pattern].kind is not PatternKind.TITLE:
                 continue
-            line = text[text.rfind("\n", 0, match.start) + 1 : match.start]
+            near = max(match.start - BEFORE_CHARS, 0)
+            line = text[max(text.rfind("\n", near, match.start) + 1, near) : match.start]
             begins = len(line) == match.start and _CUT_HEAD.fullmatch(line)
             if _ENTRY_HEAD.search(line) or begins and (line.endswith("**") or text.startswith("**", match.end)):
-                end = _BLOCK_END.search(text, match.end)
-                yield match.pattern, normalise(text[match.start : end.start() if end else len(text)])
+                limit = match.end + _BLOCK_CHARS
+                end = _BLOCK_END.search(text, match.end, limit)
+                yield match.pattern, normalise(text[match.start : end.start() if end else limit])
 
     def _written_whole(self, text: str) -> list[Wrote]:
         parsed = markdown.parse(text.encode("utf-8", "surrogatepass"))
         found: list[Wrote] = []
         for entry in parsed.entries:
-            digest = wording_digest(entry)
-            found.extend(Wrote(self.lexicon[ref].entry, digest) for ref in self.titles.get(entry.norm, ()))
+            if refs := self.titles.get(entry.norm):
+                digest = wording_digest(entry)
+                found.extend(Wrote(self.lexicon[ref].entry, digest) for ref in refs)
         return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kbd.core.model import Problem
 from kbd.errors import FileUnreadable
 from kbd.store.files import read_regular
+from kbd.store.identity import inode, modified_ns
 from kbd.store.ledger.lessons import NoteRow
 from kbd.store.notes import archive_of, is_archive, knowledge_files
 
@@ -33,7 +34,7 @@ def describe(path: str, data: bytes) -> NoteFile:
     """Return a file with these bytes, as they were just read or written."""
     seen = os.stat(path)
     return NoteFile(
-        path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), seen.st_mtime_ns, seen.st_ino, data
+        path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), modified_ns(seen), inode(seen), data
     )
 
 
@@ -73,8 +74,8 @@ def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[li
 
 def _read(path: str, row: NoteRow | None) -> NoteFile:
     seen = os.stat(path)
-    if row is not None and (row.size, row.mtime_ns, row.ino) == (seen.st_size, seen.st_mtime_ns, seen.st_ino):
+    if row is not None and (row.size, row.mtime_ns, row.ino) == (seen.st_size, modified_ns(seen), inode(seen)):
         return NoteFile(path, row.archive, row.sha, row.size, row.mtime_ns, row.ino, None)
     data = read_regular(path, MAX_BYTES)
     sha = hashlib.sha256(data).hexdigest()
-    return NoteFile(path, is_archive(path), sha, len(data), seen.st_mtime_ns, seen.st_ino, data)
+    return NoteFile(path, is_archive(path), sha, len(data), modified_ns(seen), inode(seen), data)

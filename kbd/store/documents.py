@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from kbd.core.model import Record
 from kbd.errors import FileUnreadable
 from kbd.store.bytestream import StrPath, open_bytes
+from kbd.store.identity import device, inode, modified_ns
 from kbd.store.position import Position
 from kbd.store.tail import LAST_LINE_SECONDS, Batch
 
@@ -44,7 +45,7 @@ class DocumentSpec:
 
 def version(seen: os.stat_result) -> tuple[int, int]:
     """Return (size, ns) that tell one content of a rewritten file from another; a copied mtime does not hide it."""
-    return seen.st_size, max(seen.st_mtime_ns, seen.st_ctime_ns)
+    return seen.st_size, max(modified_ns(seen), seen.st_ctime_ns)
 
 
 def is_quiet(moved_ns: int, now: float) -> bool:
@@ -63,7 +64,7 @@ def read_document(path: StrPath, position: Position, spec: DocumentSpec, *, now:
     """
     data, seen = _read(path, spec.max_bytes)
     size, moved_ns = version(seen)
-    at = replace(position, dev=seen.st_dev, ino=seen.st_ino, size=size, mtime_ns=moved_ns, pending_since=None)
+    at = replace(position, dev=device(seen), ino=inode(seen), size=size, mtime_ns=moved_ns, pending_since=None)
     if not spec.is_whole(data):
         unchanged = (position.size, position.mtime_ns) == (size, moved_ns)
         since = position.pending_since if unchanged and position.pending_since is not None else now

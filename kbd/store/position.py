@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from kbd.store.bytestream import GUARD_BYTES, HEAD_BYTES, ByteStream
+from kbd.store.identity import device, inode, modified_ns
 
 _EMPTY_SHA = hashlib.sha256().hexdigest()
 
@@ -70,13 +71,13 @@ class Verdict(enum.Enum):
 def at_start(stream: ByteStream) -> Position:
     """Return the position before the first byte."""
     seen = stream.seen
-    return Position(seen.st_dev, seen.st_ino, size=seen.st_size, mtime_ns=seen.st_mtime_ns)
+    return Position(device(seen), inode(seen), size=seen.st_size, mtime_ns=modified_ns(seen))
 
 
 def compare(stream: ByteStream, position: Position) -> Verdict:
     """Compare an open file with a position taken earlier."""
     # The device number is not compared: it changes over a reboot or a remount, the inode number does not.
-    if stream.seen.st_ino != position.ino:
+    if inode(stream.seen) != position.ino:
         return Verdict.REPLACED
     return compare_content(stream, position)
 

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
 
 from kbd.core.model import Problem
+from kbd.store.identity import device, inode, modified_ns
 
 MAX_FILES = 1_000_000
 HOT_DAYS = 7
@@ -214,7 +215,7 @@ class _Walk(Generic[T]):
 
 def _found(path: str, relpath: str, seen: os.stat_result, kind: T, *, linked: bool) -> Found[T]:
     ctime_ns = seen.st_ctime_ns
-    return Found(path, relpath, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, linked, kind, ctime_ns)
+    return Found(path, relpath, device(seen), inode(seen), seen.st_size, modified_ns(seen), linked, kind, ctime_ns)
 
 
 def _limited(found: Iterator[Found[T] | Problem], max_files: int, root: str) -> Iterator[Found[T] | Problem]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from kbd.errors import FileUnreadable
 from kbd.store.descriptors import open_regular
 from kbd.store.documents import version
+from kbd.store.identity import device, inode, modified_ns
 
 Row = tuple[object, ...]
 
@@ -58,8 +59,8 @@ def stamp_of(path: str) -> Stamp:
     size, moved_ns = version(seen)
     if wal is not None:
         # Its inode's time is no sign: SQLite sets the owner of a `-wal` anew whenever root opens it.
-        size, moved_ns = size + wal.st_size, max(moved_ns, wal.st_mtime_ns)
-    return Stamp(seen.st_dev, seen.st_ino, size, moved_ns)
+        size, moved_ns = size + wal.st_size, max(moved_ns, modified_ns(wal))
+    return Stamp(device(seen), inode(seen), size, moved_ns)
 
 
 def _wal_of(path: str) -> os.stat_result | None:

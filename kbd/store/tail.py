@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from kbd.core.model import Record
 from kbd.store.bytestream import ByteStream, StrPath, open_bytes
+from kbd.store.identity import device, modified_ns
 from kbd.store.position import Position, Verdict, at_start, compare, compare_content, sealed
 
 LIMIT_BYTES = 4 << 20
@@ -243,10 +244,10 @@ def _window(stream: ByteStream, start: Position, limit: int, max_record: int) ->
 def _moved(stream: ByteStream, start: Position, cut: Cut, *, ended: bool) -> Position:
     return replace(
         start,
-        dev=stream.seen.st_dev,
+        dev=device(stream.seen),
         offset=start.offset + cut.consumed,
         size=stream.seen.st_size,
-        mtime_ns=stream.seen.st_mtime_ns,
+        mtime_ns=modified_ns(stream.seen),
         pending_since=None,
         skipping=cut.skipping,
         tail_start=None if cut.consumed else start.tail_start,

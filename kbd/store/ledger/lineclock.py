@@ -20,7 +20,7 @@ class LineClock:
         """Take a file, its modification time, and the time of the pass."""
         self.db, self.row = db, row
         self.marks: dict[str, list[tuple[int, datetime]]] = {}
-        self.fresh = min(now, datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+        self.fresh = min(now, datetime.fromtimestamp(max(mtime_ns, 0) / 1e9, UTC))
 
     def at(self, offset: int) -> datetime:
         """Return the time of the line at a byte offset; a new day of reading is noted."""
