@@ -13,11 +13,12 @@ from kbd.config import BaseConfig, Config, SourceConfig
 from kbd.config.policies import decay_policy, entry_types
 from kbd.core.decay import DecayPolicy
 from kbd.core.model import Problem
+from kbd.engine.naming import base_ids, session_prefix, source_number
 from kbd.service.ingest import SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.registry import formats
 from kbd.store.knowledge_paths import git_root
-from kbd.store.ledger import Ledger, lessons, transcripts
+from kbd.store.ledger import Ledger
 from kbd.store.locks import Locks
 from kbd.store.scan import excluded_folder
 
@@ -76,14 +77,8 @@ class Frame:
 
     def bases(self) -> list[tuple[BaseConfig, BaseSpec]]:
         """Return the bases of the config with their ids."""
-        db = self.ledger.db
-        names = {r["name"] for r in db.execute("SELECT name FROM bases")}
-        if not names >= {b.name for b in self.config.bases}:
-            with self.ledger.transaction():
-                for base in self.config.bases:
-                    lessons.base_id(db, base.name)
+        ids = base_ids(self.ledger, self.config.bases)
         types, signals = entry_types(self.config), dict(self.config.types)
-        ids = {r["name"]: int(r["id"]) for r in db.execute("SELECT id, name FROM bases")}
         return [(b, BaseSpec(ids[b.name], b.name, types, signals, self.config.decay.marker)) for b in self.config.bases]
 
     def sources(self) -> Iterator[tuple[SourceConfig, SourceSpec]]:
@@ -92,6 +87,7 @@ class Frame:
         An agent without a given root is read at each of its usual places that is there, or, so that its absence is
         said, at the first.
         """
+        configured = {config.name for config in self.config.sources}
         for config in self.config.sources:
             form = formats().get(config.agent or config.format or "text")
             if form is None:
@@ -101,17 +97,10 @@ class Frame:
             there = [i for i, root in enumerate(roots) if os.path.lexists(root)] or [0]
             for i, root in ((i, roots[i]) for i in there if roots):
                 name = config.name if i == 0 else f"{config.name}-{i + 1}"
-                number = self._source_id(name, root, form.agent)
-                yield config, SourceSpec(number, name, root, form, form.agent == "text", is_excluded)
-
-    def _source_id(self, name: str, root: str, agent: str) -> int:
-        row = self.ledger.db.execute(
-            "SELECT id FROM sources WHERE name=? AND root=? AND agent=?", (name, root, agent)
-        ).fetchone()
-        if row is not None:
-            return int(row[0])
-        with self.ledger.transaction() as db:
-            return transcripts.source_id(db, name, root, agent)
+                number = source_number(self.ledger, name, root, form.agent, configured)
+                is_text = form.agent == "text"
+                prefix = session_prefix(self.ledger, number, name) if is_text else name
+                yield config, SourceSpec(number, name, root, form, is_text, is_excluded, prefix)
 
     def decay_policy(self, base: BaseConfig) -> DecayPolicy:
         """Return the limits of decay for a base."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -28,11 +29,14 @@ class Engine:
         self.frame = Frame(config, state_dir, env, home, open_ledger(state_dir, now))
         self.transcripts = TranscriptReader(self.frame)
         self.writer = Writer(self.frame, self._resync)
+        self.clock: Clock | None = None
 
     def close(self) -> None:
-        """Close the ledger."""
-        self.writer.close()
-        self.frame.ledger.close()
+        """Save what editors wrote late, and close the ledger."""
+        try:
+            self.writer.close(self.clock)
+        finally:
+            self.frame.ledger.close()
 
     def take_config(self, config: Config) -> None:
         """Go on with another configuration."""
@@ -60,9 +64,10 @@ class Engine:
         Raises:
             FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
         """
-        report, watchers = PassReport(), Watchers(stop, beat)
+        report, watchers, self.clock = PassReport(), Watchers(stop, beat), clock
         bases = self._sync_knowledge(clock, report)
         self._sweep(report)
+        self.swept = False
         beat(report)
         rewound = self.rewound
         self.rewound = False
@@ -78,16 +83,16 @@ class Engine:
                 self.transcripts.reader = None  # the number of live entries is part of the listing rule
         self._store_faults(report, full=hints is None)
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
+        self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)
         return report
 
     swept = False
-    """What killed writers left behind is gone."""
+    """What killed or hindered writers left behind is gone; so it stays until a write is refused."""
 
     def _sweep(self, report: PassReport) -> None:
-        """Remove, once, the temporaries of killed writers: nobody else writes here while this process runs."""
+        """Remove the temporaries of killed writers, and those that could not be removed when a write failed."""
         if self.swept:
             return
-        self.swept = True
         sweep_state(self.frame.state_dir)
         places = [r[0] for r in self.frame.ledger.db.execute("SELECT path FROM notes")]
         places += [base.relations for base in self.frame.config.bases]
@@ -101,7 +106,10 @@ class Engine:
     """Files are to be read from 0 again, because entries appeared since."""
 
     def _sync_knowledge(self, clock: Clock, report: PassReport) -> list[tuple[BaseConfig, BaseSpec]]:
-        bases = self.frame.bases()
+        bases = [
+            (base, replace(spec, is_foreign=self.writer.sharing.is_foreign(base, clock)))
+            for base, spec in self.frame.bases()
+        ]
         for base, spec in bases:
             files, problems = read_base(base.files, lessons.notes_of(self.frame.ledger.db, spec.id))
             report.problems.extend(problems)
@@ -115,7 +123,7 @@ class Engine:
 
     def write_base(self, clock: Clock, name: str) -> PassReport:
         """Bring the files of one base in step with the ledger at once; no transcript is read, nothing fades."""
-        report = PassReport()
+        report, self.clock = PassReport(), clock
         for base, spec in self.frame.bases():
             if base.name == name:
                 self.writer.write_base(clock, report, base, spec, immediate=True)

@@ -151,7 +151,7 @@ class _SourcePass:
             return found
         items = list(found)
         fresh = [i for i in items if isinstance(i, Found) and (i.dev, i.ino) not in known]
-        order = by_age(self.owner.frame.ledger, self.spec.id, self.spec.name, fresh) if len(fresh) > 1 else fresh
+        order = by_age(self.owner.frame.ledger, self.spec.id, self.spec.session_prefix, fresh) if len(fresh) > 1 else fresh
         return [*(i for i in items if not isinstance(i, Found) or (i.dev, i.ino) in known), *order]
 
     def _is_due(
@@ -202,7 +202,8 @@ class _SourcePass:
         if item.kind is FileKind.ZSTD and os.path.lexists(item.path.removesuffix(".zst")):
             return  # it is being packed or unpacked: the plain file is the newer one
         try:
-            row = register(self.owner.frame.ledger, self.spec.id, self.spec.name, item, is_text=self.spec.is_text)
+            ledger, spec = self.owner.frame.ledger, self.spec
+            row = register(ledger, spec.id, spec.session_prefix, item, is_text=spec.is_text)
             seen.add(row.id)
             self.report.files += 1
             self.owner.checked[row.id] = self.clock.real

@@ -9,6 +9,7 @@ from kbd.config import BaseConfig
 from kbd.core.model import Problem, Relation
 from kbd.core.sight import day_has_begun, is_due
 from kbd.engine.frame import Clock, Frame, PassReport
+from kbd.engine.sharing import Sharing
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.service import lifecycle
 from kbd.service.knowledge import BaseSpec
@@ -23,6 +24,8 @@ from kbd.store.rewrite import Quiet, save_conflict
 
 KEPT_SECONDS = 600.0
 """For so long the inode that a write took out is looked at again: an editor may still write into it."""
+KEPT_MOST = 256
+"""So many of them stay open, the newest: a common process may have 1024 files open."""
 
 Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
 
@@ -51,16 +54,38 @@ class Writer:
         for base, spec in bases:
             related = read_relations(base.relations)
             report.problems.extend(related.problems)
+            if not self.sharing.turn(base, clock, wants=False).may_write:
+                # Nothing falls here that the other kbd would have to write; this one counts on.
+                self.write_base(clock, report, base, spec, immediate=immediate)
+                continue
             self._live(clock, report, base, spec, related.relations or (), immediate=immediate)
             self.write_base(clock, report, base, spec, immediate=immediate)
 
     def write_base(
         self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool
     ) -> None:
-        """Bring the files of a base in step with the ledger: blocks on their way, counters, relations."""
+        """Bring the files of a base in step with the ledger: blocks on their way, counters, relations.
+
+        Where another kbd writes, nothing is written, and that is said.
+        """
+        turn = self.sharing.turn(base, clock, wants=self._has_work(spec))
+        report.problems.extend([turn.problem] if turn.problem else [])
+        if not turn.may_write:
+            return
         self._move(clock, report, spec, immediate=immediate)
         self._project(clock, report, spec, immediate=immediate)
         self._relate(clock, report, base, spec, immediate=immediate)
+
+    @property
+    def sharing(self) -> Sharing:
+        """Who else writes."""
+        return Sharing(self.frame)
+
+    def _has_work(self, spec: BaseSpec) -> bool:
+        db = self.frame.ledger.db
+        work = "SELECT EXISTS (SELECT 1 FROM entries WHERE base=?1 AND moving IS NOT NULL AND gone_on IS NULL) OR "
+        work += "EXISTS (SELECT 1 FROM relations WHERE base=?1 AND dirty=1)"
+        return bool(db.execute(work, (spec.id,)).fetchone()[0]) or pending(self.frame, spec.id) > 0
 
     def _live(
         self,
@@ -104,10 +129,10 @@ class Writer:
             spec.types,
             self.frame.config.decay.marker,
             lambda path: self._quiet(path, clock.real, immediate=immediate),
+            lambda path, kept: self._keep(clock, report, path, kept),
         )
         settled = mover.settle(spec.id, lambda files: self.resync(spec, files, clock), clock.now)
         report.problems.extend(settled.problems)
-        self.kept += [(clock.real + KEPT_SECONDS, path, kept) for path, kept in settled.kept]
         for path in settled.moved:
             self.waiting.pop(path, None)
 
@@ -138,7 +163,7 @@ class Writer:
                 report.written += written.entries
                 report.problems.extend(written.problems)
                 if written.kept is not None:
-                    self.kept.append((clock.real + KEPT_SECONDS, path, written.kept))
+                    self._keep(clock, report, path, written.kept)
 
     def _policy(self, *, immediate: bool) -> WritePolicy:
         write = self.frame.config.write
@@ -160,25 +185,39 @@ class Writer:
         except FileUnwritable as exc:
             report.problems.append(Problem("write_failed", base.relations, exc.what, exc.hint or "mend permissions"))
 
+    def _keep(self, clock: Clock, report: PassReport, path: str, kept: KeptFile) -> None:
+        """Keep an inode for later looks; the oldest beyond the limit gets its last one."""
+        self.kept.append((clock.real + KEPT_SECONDS, path, kept))
+        if len(self.kept) > KEPT_MOST and self._save_late(clock, report, *self.kept[0][1:]):
+            self.kept.pop(0)[2].close()
+
     def _look_again(self, clock: Clock, report: PassReport) -> None:
         """Save what an editor wrote into an inode that kbd had already replaced."""
         left = []
         for until, path, kept in self.kept:
-            late = kept.late_bytes()
-            if late is not None:
-                copy = save_conflict(path, late)
-                with self.frame.ledger.transaction():
-                    self.frame.ledger.record_event(clock.now, "late_write_saved", detail=f"{path}: saved as {copy}")
-                report.problems.append(
-                    Problem(
-                        "write_conflict", path, f"an editor wrote over kbd; its text is in {copy}", "merge it by hand"
-                    )
-                )
-            if until <= clock.real:
+            if self._save_late(clock, report, path, kept) and until <= clock.real:
                 kept.close()
             else:
                 left.append((until, path, kept))
         self.kept = left
+
+    def _save_late(self, clock: Clock, report: PassReport, path: str, kept: KeptFile) -> bool:
+        """Save what is new in a kept inode beside its file; return False if that must be tried again."""
+        late = kept.late_bytes()
+        if late is None:
+            return True
+        try:
+            copy = save_conflict(path, late)
+        except (FileUnwritable, ChangedUnderneath) as exc:
+            what = f"an editor's late text cannot be saved: {exc.what}"
+            report.problems.append(Problem("write_failed", path, what, exc.hint or "free the disk or mend permissions"))
+            return False
+        kept.accept(late)
+        with self.frame.ledger.transaction():
+            self.frame.ledger.record_event(clock.now, "late_write_saved", detail=f"{path}: saved as {copy}")
+        what = f"an editor wrote over kbd; its text is in {copy}"
+        report.problems.append(Problem("write_conflict", path, what, "merge it by hand"))
+        return True
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now`; a day if none waits."""
@@ -193,8 +232,14 @@ class Writer:
                 seconds = min(seconds, max(wait, self.frame.config.write.quiet_seconds))
         return seconds
 
-    def close(self) -> None:
-        """Let go of kept inodes."""
+    def close(self, clock: Clock | None) -> None:
+        """Let go of kept inodes, after a last look at them.
+
+        Raises:
+            FileUnwritable: the ledger takes no event; what an editor wrote late is saved by then.
+        """
+        if clock is not None:
+            self._look_again(clock, PassReport())
         for _, _, kept in self.kept:
             kept.close()
         self.kept = []

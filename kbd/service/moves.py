@@ -42,12 +42,10 @@ class Settled:
     Attributes:
         moved: files whose blocks came or went.
         problems: what must wait or cannot be done.
-        kept: inodes that came out of writes, with the path they had.
     """
 
     moved: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
-    kept: list[tuple[str, KeptFile]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,7 @@ class Mover:
         types: known entry types.
         marker: the dormancy marker, "" for none.
         quiet: when a file counts as at rest.
+        keep: takes each inode that came out of a write, with the path it had.
     """
 
     ledger: Ledger
@@ -67,6 +66,7 @@ class Mover:
     types: frozenset[str]
     marker: str
     quiet: Callable[[str], Quiet]
+    keep: Callable[[str, KeptFile], None]
 
     def settle(self, base: int, resync: Resync, now: datetime) -> Settled:
         """Bring every block on its way to its file."""
@@ -216,7 +216,7 @@ class _Move:
         done: Replaced = replace_file(path, self.texts[path], new)
         self._wrote(path, new, done.mtime_ns, entry)
         if done.kept is not None:
-            self.done.kept.append((path, done.kept))
+            self.mover.keep(path, done.kept)
         if done.late is not None:
             copy = save_conflict(path, done.late)
             what = f"an editor wrote while kbd did; its text is in {copy}"

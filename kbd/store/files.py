@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, str
 from kbd.store.exchange import exchange, rename_new
 from kbd.store.temporary import mark_in_use, step_mtime, temporary
 
+_TICK_NS = 2_000_000_000
+
 
 class KeptFile:
     """The inode that a replacement took the name from, open for a second look; dropped or closed, it is gone."""
@@ -26,19 +29,28 @@ class KeptFile:
     def __init__(self, fd: int, data: bytes | None) -> None:
         """Take over `fd`, whose content was `data`; None to take what it is now."""
         self._fd = fd
-        self._digest = hashlib.sha256(self._content() if data is None else data).digest()
+        self._stamp: tuple[int, int, int] | None = None
+        self.accept(self._content() if data is None else data)
 
     def _content(self) -> bytes:
         return read_fd(self._fd, os.fstat(self._fd).st_size)
 
     def late_bytes(self) -> bytes | None:
-        """Return the content if someone has written to it since the last look, else None."""
-        data = self._content()
-        digest = hashlib.sha256(data).digest()
-        if digest == self._digest:
+        """Return the content if someone has written to it since the last that was accepted, else None."""
+        seen, now_ns = os.fstat(self._fd), time.time_ns()
+        stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        if stamp == self._stamp:
             return None
-        self._digest = digest
-        return data
+        data = self._content()
+        if hashlib.sha256(data).digest() != self._digest:
+            return data
+        # A write within the same tick of the file system's clock would leave the stamp as it is.
+        self._stamp = stamp if now_ns - seen.st_ctime_ns > _TICK_NS else None
+        return None
+
+    def accept(self, data: bytes) -> None:
+        """Take this content, which is safe elsewhere, for no news any more."""
+        self._digest = hashlib.sha256(data).digest()
 
     def close(self) -> None:
         """Let the inode go; idempotent."""

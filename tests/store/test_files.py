@@ -310,6 +310,8 @@ def test_write_into_the_old_inode_is_seen_once_each(note: Path) -> None:
         assert done.kept.late_bytes() is None
         editor.write(b"REF")
         assert done.kept.late_bytes() == b"REF:7\n"
+        assert done.kept.late_bytes() == b"REF:7\n", "what was not accepted is told again"
+        done.kept.accept(b"REF:7\n")
         assert done.kept.late_bytes() is None
         editor.truncate(0)
         assert done.kept.late_bytes() == b""

@@ -286,27 +286,34 @@ def backups(state_dir: Path) -> list[Path]:
 
 
 def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
-    """Copy the ledger once a day with SQLite's own backup, keep seven; None if today's copy exists."""
+    """Copy the ledger once a day with SQLite's own backup, keep seven; None if today's copy exists.
+
+    Raises:
+        FileUnwritable: the system refused; the copies that were there stay.
+    """
     folder = state_dir / "backups"
-    folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"ledger-{today.isoformat()}.db"
-    if target.exists():
-        return None
-    fresh = folder / f".{secrets.token_hex(6)}.tmp"
-    copy = sqlite3.connect(fresh)
     try:
-        ledger.db.backup(copy)
-        copy.close()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if target.exists():
+            return None
+        _copy_to(target, ledger)
+        for old in backups(state_dir)[:-BACKUPS_KEPT]:
+            old.unlink()
+    except (sqlite3.OperationalError, OSError) as exc:
+        raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
+    next_generation(ledger, state_dir)
+    return target
+
+
+def _copy_to(target: Path, ledger: Ledger) -> None:
+    fresh = target.with_name(f".{secrets.token_hex(6)}.tmp")
+    try:
+        with contextlib.closing(sqlite3.connect(fresh)) as copy:
+            ledger.db.backup(copy)
         os.chmod(fresh, 0o600)
         with open(fresh, "rb") as written:
             os.fsync(written.fileno())
         os.rename(fresh, target)
-    except (sqlite3.OperationalError, OSError) as exc:
-        raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
     finally:
-        copy.close()
         fresh.unlink(missing_ok=True)
-    for old in backups(state_dir)[:-BACKUPS_KEPT]:
-        old.unlink()
-    next_generation(ledger, state_dir)
-    return target
