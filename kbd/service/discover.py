@@ -16,7 +16,7 @@ from kbd.store.scan import Found
 from kbd.store.statx import birth_time_ns
 
 
-def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKind], *, is_text: bool) -> FileRow:
+def register(ledger: Ledger, source: int, session_prefix: str, found: Found[FileKind], *, is_text: bool) -> FileRow:
     """Return the ledger's row of a file, made or placed anew as needed; one transaction if something changes.
 
     A file is known by its inode, else by its path, and then by its content: what was read of it must still stand
@@ -33,7 +33,7 @@ def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKin
     with ledger.transaction() as db:
         if row is None:
             born = birth_time_ns(found.path)
-            session = f"{source_name}:{text_session(found.relpath)}" if is_text else ""
+            session = f"{session_prefix}:{text_session(found.relpath)}" if is_text else ""
             row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, None, session)
         elif not _is_in_place(row, found):
             transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
@@ -41,7 +41,7 @@ def register(ledger: Ledger, source: int, source_name: str, found: Found[FileKin
         return recognise(db, row) if line is not None and row.offset == 0 else row
 
 
-def by_age(ledger: Ledger, source: int, source_name: str, fresh: Iterable[Found[FileKind]]) -> list[Found[FileKind]]:
+def by_age(ledger: Ledger, source: int, session_prefix: str, fresh: Iterable[Found[FileKind]]) -> list[Found[FileKind]]:
     """Put logs not known by their inode in an order in which originals come before their copies.
 
     What a known log rotated aside comes first, as its lines were there before; then the others by birth.
@@ -51,7 +51,7 @@ def by_age(ledger: Ledger, source: int, source_name: str, fresh: Iterable[Found[
 
     def age(found: Found[FileKind]) -> tuple[bool, int]:
         session = text_session(found.relpath)
-        rotated = session != found.relpath and f"{source_name}:{session}" in known
+        rotated = session != found.relpath and f"{session_prefix}:{session}" in known
         return not rotated, birth_time_ns(found.path) or sys.maxsize
 
     return sorted(fresh, key=age)

@@ -50,6 +50,7 @@ class SourceSpec:
         format: the decoder's module.
         is_text: lines of a log: one session a file, times by observation.
         is_excluded: tells which working directories are never read from.
+        session_prefix: text sources: what the names of their sessions begin with.
     """
 
     id: int
@@ -58,6 +59,7 @@ class SourceSpec:
     format: SourceFormat
     is_text: bool
     is_excluded: Callable[[str], bool] = lambda _: False
+    session_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

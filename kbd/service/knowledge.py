@@ -147,6 +147,7 @@ class _Sync:
             note.wrote_mtime_ns if note else None,
         )
         lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
+        lessons.release_file(self.db, file.path, self.base.id, self.today)
         return [
             Seen(file.path, file.archive, i, storable(entry), _last_line(data, entry))
             for i, entry in enumerate(parsed.entries)

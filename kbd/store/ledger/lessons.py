@@ -170,9 +170,21 @@ def entry_row(db: sqlite3.Connection, entry: int) -> EntryRow:
 
 
 def entries_of_file(db: sqlite3.Connection, path: str) -> list[EntryRow]:
-    """Return the entries that stand in a file, in order."""
-    rows = db.execute("SELECT * FROM entries WHERE file=? AND gone_on IS NULL ORDER BY place, id", (path,))
+    """Return the entries that stand in a file, in order; not those of another base that once had it."""
+    rows = db.execute(
+        "SELECT e.* FROM entries e JOIN notes n ON n.path=e.file AND n.base=e.base "
+        "WHERE e.file=? AND e.gone_on IS NULL ORDER BY e.place, e.id",
+        (path,),
+    )
     return [_entry(r) for r in rows]
+
+
+def release_file(db: sqlite3.Connection, path: str, base: int, today: date) -> None:
+    """Let entries of other bases go that stood in a file which is this base's now."""
+    db.execute(
+        "UPDATE entries SET gone_on=?, moving=NULL WHERE file=? AND base!=? AND gone_on IS NULL",
+        (today.isoformat(), path, base),
+    )
 
 
 def update_entry(db: sqlite3.Connection, entry: int, **columns: object) -> None:
