@@ -25,6 +25,7 @@ COMMANDS = {
     "forecast": "kbd.cli.foretelling:forecast",
     "forget": "kbd.cli.changing:forget",
     "hook": "kbd.cli.hooking:hook",
+    "graph": "kbd.cli.graph:graph",
     "init": "kbd.cli.init:init",
     "lint": "kbd.cli.linting:lint",
     "list": "kbd.cli.seeing:list_entries",
