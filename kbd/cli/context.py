@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 
 import click
 
@@ -16,7 +15,7 @@ from kbd.config.policies import entry_types
 from kbd.core.rank import Wanted
 from kbd.core.relate import name_file
 from kbd.errors import UsageError
-from kbd.service.context import Book, Chosen, Context, Reader, Request, Suppressed, assemble
+from kbd.service.context import Book, Chosen, Context, Library, Reader, Request, Suppressed, assemble, terms
 from kbd.store.knowledge_paths import git_root
 from kbd.store.ledger import Ledger
 from kbd.store.ledger.lessons import entries_of
@@ -97,11 +96,11 @@ def suppressed(
     wanted = wanted_of(session.config, files, types, stage, query)
     found = gather(session, Request(wanted, budget), base)
     if as_json:
-        emit_json({"entries": [_left(one) for one in found.suppressed]})
+        emit_json({"entries": [_left(one) for one in found.suppressed()]})
         return 0
-    for line in _suppressed(found.suppressed):
+    for line in _suppressed(found.suppressed()):
         emit(line)
-    if not found.suppressed:
+    if not found.suppressed():
         say("nothing is held back")
     return 0
 
@@ -158,9 +157,11 @@ def gather(
     with session.reading() as ledger:
         if ledger is None:
             tell(NEVER_RUN)
-            return Context((), (), 0)
+            return Context()
         books = read_books(session, ledger, bases, tell)
-    return assemble(books, request, session.today, Reader(entry_types(session.config), session.config.decay.marker))
+    return assemble(
+        Library.of(books), request, session.today, Reader(entry_types(session.config), session.config.decay.marker)
+    )
 
 
 def bases_of(config: Config, cwd: str) -> list[BaseConfig]:
@@ -203,7 +204,7 @@ def as_answer(found: Context, budget: int, *, explain: bool) -> dict[str, object
         "budget": budget,
         "text": found.text(),
     }
-    return answer | ({"suppressed": [_left(one) for one in found.suppressed]} if explain else {})
+    return answer | ({"suppressed": [_left(one) for one in found.suppressed()]} if explain else {})
 
 
 def _chosen(one: Chosen) -> dict[str, object]:
@@ -214,8 +215,8 @@ def _chosen(one: Chosen) -> dict[str, object]:
         "base": one.base,
         "file": one.row.file,
         "line": one.row.line,
-        "score": one.ranked.score.total,
-        "terms": {name: round(value, 6) for name, value in asdict(one.ranked.score).items()},
+        "score": one.ranked.total,
+        "terms": terms(one.ranked),
         "tokens": one.tokens,
         "text": one.handed.text,
         "conflicts_with": [handle for handle, _ in one.handed.conflicts],
@@ -240,13 +241,13 @@ def _explained(found: Context, budget: int) -> Iterator[str]:
     rows = []
     for one in found.chosen:
         terms = [f"{getattr(one.ranked.score, name):.2f}" for name in names]
-        rows.append([one.row.handle, f"{one.ranked.score.total:.2f}", *terms, str(one.tokens), safe(one.row.title)])
+        rows.append([one.row.handle, f"{one.ranked.total:.2f}", *terms, str(one.tokens), safe(one.row.title)])
     if rows:
         yield from table([*heads, Column("tokens", "right"), Column("entry")], rows)
     yield f"{counted(len(rows), 'entry')}, {found.tokens} of {budget} tokens"
-    if found.suppressed:
+    if found.suppressed():
         yield ""
-        yield from _suppressed(found.suppressed)
+        yield from _suppressed(found.suppressed())
 
 
 def _suppressed(entries: Sequence[Suppressed]) -> Iterator[str]:

@@ -41,14 +41,16 @@ class Shelf:
 
     Attributes:
         candidates: all entries, whatever their state.
-        applies: live `applies_to` relations with the entry they begin at.
+        applies: live `applies_to` relations, each with the entry it begins at and the path it names.
+        by_name: path's last part → places in `applies`.
         companions: entry → those it requires, those it extends or that extend it, and a live one that supersedes it.
         superseded: entry → a live one that supersedes it.
         conflicts: entry → live ones that it conflicts with.
     """
 
     candidates: tuple[Candidate, ...]
-    applies: tuple[tuple[int, Relation], ...] = ()
+    applies: tuple[tuple[int, str, Relation], ...] = ()
+    by_name: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     companions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     superseded: Mapping[int, Candidate] = field(default_factory=dict)
     conflicts: Mapping[int, tuple[Candidate, ...]] = field(default_factory=dict)
@@ -63,10 +65,16 @@ class Shelf:
         return Shelf(
             shelf.candidates,
             tuple(shelf.applies),
+            {name: tuple(places) for name, places in shelf.by_last_part.items()},
             {key: tuple(dict.fromkeys(others)) for key, others in shelf.companions.items()},
             shelf.superseded,
             {key: tuple(others.values()) for key, others in shelf.conflicts.items()},
         )
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """Return the parts of a path as named in a relation; back slashes count as slashes."""
+    return tuple(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
 
 
 class _Builder:
@@ -77,17 +85,26 @@ class _Builder:
             for name in {one.norm, one.handle, one.ident}:
                 if name:
                     self.by_name.setdefault(name, []).append(one)
-        self.applies: list[tuple[int, Relation]] = []
+        self.applies: list[tuple[int, str, Relation]] = []
+        self.by_last_part: dict[str, list[int]] = {}
+        self.normal: dict[str, str] = {}
         self.companions: dict[int, list[int]] = {}
         self.superseded: dict[int, Candidate] = {}
         self.conflicts: dict[int, dict[int, Candidate]] = {}
 
     def named(self, name: str) -> Sequence[Candidate]:
-        return self.by_name.get(name) or self.by_name.get(normalise(name)) or ()
+        if name in self.by_name:
+            return self.by_name[name]
+        if name not in self.normal:
+            self.normal[name] = normalise(name)
+        return self.by_name.get(self.normal[name], ())
 
     def take(self, relation: Relation) -> None:
         if relation.p == APPLIES_TO:
-            self.applies += [(one.key, relation) for one in self.named(relation.s)]
+            path = "/".join(path_parts(relation.o))
+            for one in self.named(relation.s) if path else ():
+                self.by_last_part.setdefault(path.rpartition("/")[2], []).append(len(self.applies))
+                self.applies.append((one.key, path, relation))
         elif relation.p in ("requires", "extends", "supersedes", "conflicts_with"):
             for one in self.named(relation.s):
                 for other in self.named(relation.o):

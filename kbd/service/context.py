@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 
 from kbd.core import entries as markdown
 from kbd.core import handout
 from kbd.core.handout import Handed
 from kbd.core.model import Entry, Relation
-from kbd.core.rank import Ranked, Wanted, rank
+from kbd.core.rank import Left, Ranked, Wanted, rank
 from kbd.core.shelf import Candidate, Shelf
 from kbd.core.tokens import estimate_tokens
 from kbd.errors import FileUnreadable
@@ -80,21 +80,57 @@ class Suppressed:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What is handed out, best first, and what is not. `tokens` is the size of the text."""
+class Library:
+    """Bases made ready for ranking; good for any number of questions, as long as nothing changes.
 
-    chosen: tuple[Chosen, ...]
-    suppressed: tuple[Suppressed, ...]
-    tokens: int
+    Attributes:
+        shelves: the bases as ranking sees them.
+        known: entry id → base and row.
+        conflicts: entry id → live entries that it conflicts with.
+    """
+
+    shelves: tuple[Shelf, ...]
+    known: Mapping[int, tuple[str, EntryRow]]
+    conflicts: Mapping[int, tuple[Candidate, ...]]
+
+    @staticmethod
+    def of(books: Iterable[Book]) -> Library:
+        """Resolve the relations of the bases."""
+        books = tuple(books)
+        shelves = tuple(Shelf.of(map(_candidate, book.rows), book.relations) for book in books)
+        conflicts = {key: others for shelf in shelves for key, others in shelf.conflicts.items()}
+        return Library(shelves, {row.id: (book.base, row) for book in books for row in book.rows}, conflicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is handed out, best first, and what is not.
+
+    Attributes:
+        chosen: what is handed out.
+        misfits: what was looked at and does not fit, or is not there.
+        rest: what was not looked at, with the reason.
+        left: what ranking leaves out.
+        known: entry id → base and row.
+        tokens: size of the text.
+    """
+
+    chosen: tuple[Chosen, ...] = ()
+    misfits: tuple[Suppressed, ...] = ()
+    rest: tuple[tuple[Ranked, str], ...] = ()
+    left: tuple[Left, ...] = ()
+    known: Mapping[int, tuple[str, EntryRow]] = field(default_factory=dict)
+    tokens: int = 0
 
     def text(self) -> str:
         """Return the Markdown for an agent; "" for nothing."""
         return handout.context([one.handed for one in self.chosen])
 
-
-def shelves(books: Iterable[Book]) -> list[Shelf]:
-    """Return the bases as ranking sees them."""
-    return [Shelf.of(map(_candidate, book.rows), book.relations) for book in books]
+    def suppressed(self) -> list[Suppressed]:
+        """Return what is not handed out, by rank, and why; what ranking leaves out comes last."""
+        rest = [Suppressed(*self.known[one.candidate.key], reason) for one, reason in self.rest]
+        left = [Suppressed(*self.known[one.candidate.key], one.reason) for one in self.left]
+        return [*self.misfits, *rest, *left]
 
 
 def _candidate(row: EntryRow) -> Candidate:
@@ -114,18 +150,20 @@ def _candidate(row: EntryRow) -> Candidate:
     )
 
 
-def assemble(books: Sequence[Book], request: Request, today: date, reader: Reader) -> Context:
+def assemble(library: Library, request: Request, today: date, reader: Reader) -> Context:
     """Return what to hand out. Reads the files of the entries chosen and changes nothing, no counter either."""
-    ready = shelves(books)
-    ranking = rank(ready, request.wanted, today)
-    conflicts = {key: others for shelf in ready for key, others in shelf.conflicts.items()}
-    known = {row.id: (book.base, row) for book in books for row in book.rows}
-    filling = _Filling(request, _Words(reader, [row for book in books for row in book.rows]))
+    ranking = rank(library.shelves, request.wanted, today)
+    filling = _Filling(request, library, _Words(reader, library))
+    rest: list[tuple[Ranked, str]] = []
     for place, one in enumerate(ranking.ranked, 1):
-        base, row = known[one.candidate.key]
-        filling.offer(base, row, one, place, conflicts.get(row.id, ()))
-    left = [Suppressed(*known[one.candidate.key], one.reason) for one in ranking.left]
-    return Context(tuple(filling.chosen), (*filling.suppressed, *left), filling.tokens if filling.chosen else 0)
+        if request.only_asked_for and not one.is_asked_for:
+            rest.append((one, "not asked for"))
+        elif filling.misfits_in_a_row >= MISFITS:
+            rest.append((one, "after the budget was spent"))
+        else:
+            filling.offer(one, place)
+    tokens = filling.tokens if filling.chosen else 0
+    return Context(tuple(filling.chosen), tuple(filling.misfits), tuple(rest), ranking.left, library.known, tokens)
 
 
 def standing(book: Book, today: date, row: EntryRow) -> dict[str, object] | None:
@@ -133,12 +171,16 @@ def standing(book: Book, today: date, row: EntryRow) -> dict[str, object] | None
 
     None if it is not handed out at all.
     """
-    ranking = rank(shelves([book]), Wanted(), today)
+    ranking = rank(Library.of([book]).shelves, Wanted(), today)
     for place, one in enumerate(ranking.ranked, 1):
         if one.candidate.key == row.id:
-            terms = {name: round(value, 6) for name, value in asdict(one.score).items()}
-            return {"place": place, "of": len(ranking.ranked), "score": one.score.total, "terms": terms}
+            return {"place": place, "of": len(ranking.ranked), "score": one.total, "terms": terms(one)}
     return None
+
+
+def terms(one: Ranked) -> dict[str, float]:
+    """Return the terms of a score by name."""
+    return {name: round(value, 6) for name, value in one.score._asdict().items()}
 
 
 @dataclass(slots=True)
@@ -146,24 +188,21 @@ class _Filling:
     """A budget being filled in the order of rank."""
 
     request: Request
+    library: Library
     words: _Words
     chosen: list[Chosen] = field(default_factory=list)
-    suppressed: list[Suppressed] = field(default_factory=list)
+    misfits: list[Suppressed] = field(default_factory=list)
+    misfits_in_a_row: int = 0
     tokens: int = 0
     chars: int = 0
-    misfits: int = 0
 
-    def offer(self, base: str, row: EntryRow, one: Ranked, place: int, conflicts: Iterable[Candidate]) -> None:
-        if self.request.only_asked_for and not one.is_asked_for:
-            self.suppressed.append(Suppressed(base, row, "not asked for"))
-            return
-        if self.misfits >= MISFITS:
-            self.suppressed.append(Suppressed(base, row, f"place {place}, after the budget was spent"))
-            return
+    def offer(self, one: Ranked, place: int) -> None:
+        base, row = self.library.known[one.candidate.key]
         text = self.words.of(row)
         if not text:
-            self.suppressed.append(Suppressed(base, row, "no longer found in its file"))
+            self.misfits.append(Suppressed(base, row, "no longer found in its file"))
             return
+        conflicts = self.library.conflicts.get(row.id, ())
         handed = Handed(row.handle, text, tuple((other.handle, other.title) for other in conflicts))
         self._fit(Chosen(base, row, one, place, handed, estimate_tokens(handout.item(handed) + "\n")))
 
@@ -175,11 +214,11 @@ class _Filling:
         limit = self.request.max_chars
         left = self.request.budget - self.tokens
         if one.tokens > left or (limit is not None and self.chars + chars > limit):
-            self.misfits += 1
-            reason = f"place {one.place}, does not fit: {one.tokens} tokens, {max(left, 0)} left"
-            self.suppressed.append(Suppressed(one.base, one.row, reason))
+            self.misfits_in_a_row += 1
+            reason = f"does not fit: {one.tokens} tokens, {max(left, 0)} left"
+            self.misfits.append(Suppressed(one.base, one.row, reason))
             return
-        self.misfits = 0
+        self.misfits_in_a_row = 0
         self.tokens += one.tokens
         self.chars += chars
         self.chosen.append(one)
@@ -192,15 +231,11 @@ def _json_chars(text: str) -> int:
 class _Words:
     """The words of entries, read from their files as they stand now."""
 
-    def __init__(self, reader: Reader, rows: Iterable[EntryRow]) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, library: Library) -> None:
+        self._reader, self._library = reader, library
         self._files: dict[str, list[bytes]] = {}
         self._whole: dict[str, dict[str, tuple[bytes, Entry]]] = {}
         self._begins: dict[str, list[int]] = {}
-        for row in rows:
-            self._begins.setdefault(row.file, []).append(row.line)
-        for begins in self._begins.values():
-            begins.sort()
 
     def of(self, row: EntryRow) -> str:
         """Return an entry's text; "" if it is no longer there or its file cannot be read."""
@@ -208,6 +243,9 @@ class _Words:
         return handout.entry_text(*found, row.handle, row.type, self._reader.marker) if found else ""
 
     def _at_its_line(self, row: EntryRow) -> tuple[bytes, Entry] | None:
+        if row.file not in self._begins:
+            lines = [other.line for _, other in self._library.known.values() if other.file == row.file]
+            self._begins[row.file] = sorted(lines)
         begins = self._begins[row.file]
         later = bisect.bisect_right(begins, row.line)
         end = begins[later] - 1 if later < len(begins) else None
