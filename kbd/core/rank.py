@@ -133,8 +133,9 @@ def _left_out(shelf: Shelf, types: frozenset[str] | None) -> Iterator[Left]:
 
 def _ranked(one: Candidate, near: float, hop: float, query: Overlap, today: date, policy: RankPolicy) -> Ranked:
     title, text = query.shares.get(one.key, (0.0, 0.0))
-    made_days = _days_since(one.created, today)
-    idle_days = min(made_days, _days_since(one.last, today))
+    made_days = math.inf if one.created is None or one.created > today else (today - one.created).days
+    cited_days = math.inf if one.last is None or one.last > today else (today - one.last).days
+    idle_days = min(made_days, cited_days)
     chance = 1 - made_days / policy.exploration_days if one.never_cited else 0.0
     score = Score(
         policy.relation * near,
@@ -147,11 +148,6 @@ def _ranked(one: Candidate, near: float, hop: float, query: Overlap, today: date
     )
     # Rounded, so that the last bit of a product never decides an order.
     return Ranked(one, score, round(sum(score), 6), near > 0 or hop > 0 or one.key in query.named)
-
-
-def _days_since(day: date | None, today: date) -> float:
-    """Return the days since a day; endless for none and for one that lies ahead."""
-    return math.inf if day is None or day > today else today.toordinal() - day.toordinal()
 
 
 def _fits(shelf: Shelf, files: Sequence[tuple[str, ...]], today: date, policy: RankPolicy) -> dict[int, float]:
