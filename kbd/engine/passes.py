@@ -12,10 +12,12 @@ from kbd.config import BaseConfig, Config
 from kbd.config.paths import fixed_folder
 from kbd.core.model import Problem
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.engine.recovery import end_recovery
 from kbd.engine.transcripts import TranscriptReader
 from kbd.engine.writing import Writer
 from kbd.errors import FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
+from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
 from kbd.store.temporary import sweep_state, sweep_temporaries
@@ -76,7 +78,8 @@ class Engine:
             clock, report, bases, None if rewound else hints, watchers, all_files=immediate or rewound
         )
         if report.complete and (hints is None or rewound):
-            self._end_recovery(report)
+            roots = [(spec.name, spec.root) for _, spec in self.frame.sources()]
+            end_recovery(self.frame.ledger, roots, report.problems)
         if not stop():
             self.writer.write(clock, report, bases, immediate=immediate)
             if report.transitions:
@@ -107,11 +110,14 @@ class Engine:
 
     def _sync_knowledge(self, clock: Clock, report: PassReport) -> list[tuple[BaseConfig, BaseSpec]]:
         bases = [
-            (base, replace(spec, is_foreign=self.writer.sharing.is_foreign(base, clock)))
+            (base, replace(spec, is_foreign=spec.is_foreign or self.writer.sharing.sees_others(base, clock)))
             for base, spec in self.frame.bases()
         ]
+        db = self.frame.ledger.db
         for base, spec in bases:
-            files, problems = read_base(base.files, lessons.notes_of(self.frame.ledger.db, spec.id))
+            # A copy of a block on its way is passed over where it is seen; when the original goes, it is the entry.
+            anew = {path for row in lessons.entries_on_the_way(db, spec.id) for path in both_files(row.file)}
+            files, problems = read_base(base.files, lessons.notes_of(db, spec.id), anew)
             report.problems.extend(problems)
             self._after_sync(sync_base(self.frame.ledger, spec, files, problems, clock.now))
         return bases
@@ -145,12 +151,6 @@ class Engine:
             if r.path not in read
         ]
         self._after_sync(sync_base(self.frame.ledger, spec, [*files, *others], (), clock.now, partial=True))
-
-    def _end_recovery(self, report: PassReport) -> None:
-        unread = any(p.code in ("knowledge_unreadable", "source_unreadable", "source_missing") for p in report.problems)
-        if self.frame.ledger.meta("recovered") == "1" and not unread:
-            with self.frame.ledger.transaction():
-                self.frame.ledger.set_meta("recovered", "0")
 
     def _store_faults(self, report: PassReport, *, full: bool) -> None:
         """Keep the faults of the newest pass for `status`; nothing is written when nothing changed.

@@ -81,8 +81,7 @@ class Mover:
         return done
 
     def _settle_one(self, row: EntryRow, resync: Resync, now: datetime, done: Settled) -> None:
-        live = live_of(row.file) if notes.is_archive(row.file) else row.file
-        archive = notes.archive_of(live)
+        live, archive = both_files(row.file)
         with self.locks.hold([live, archive], LOCK_SECONDS):
             texts: dict[str, bytes] = {}
             for path in (live, archive):
@@ -246,7 +245,9 @@ class _Move:
         return "move_conflict", f"{self.source} and {self.target} hold it with different words; {self.live} stays"
 
 
-def live_of(archive: str) -> str:
-    """Return the path of the file that an archive belongs to."""
-    stem, suffix = os.path.splitext(archive)
-    return stem[: -len("-archive")] + suffix
+def both_files(path: str) -> tuple[str, str]:
+    """Return the paths of the live file and its archive, of which `path` is one."""
+    if not notes.is_archive(path):
+        return path, notes.archive_of(path)
+    stem, suffix = os.path.splitext(path)
+    return stem[: -len("-archive")] + suffix, path

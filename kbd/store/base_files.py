@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kbd.core.model import Problem
@@ -38,7 +38,9 @@ def describe(path: str, data: bytes) -> NoteFile:
     )
 
 
-def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[list[NoteFile], list[Problem]]:
+def read_base(
+    patterns: Sequence[str], known: Mapping[str, NoteRow], anew: Collection[str] = ()
+) -> tuple[list[NoteFile], list[Problem]]:
     """Return the files of a base and those that could not be read (`where` is the path).
 
     A folder that is not there, or cannot be listed, leaves its files unread, not gone: a failed read is never an
@@ -47,6 +49,7 @@ def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[li
     Args:
         patterns: absolute globs.
         known: the files as last synced, by path.
+        anew: paths to read even if they are unchanged.
     """
     files: list[NoteFile] = []
     problems: list[Problem] = []
@@ -58,7 +61,7 @@ def read_base(patterns: Sequence[str], known: Mapping[str, NoteRow]) -> tuple[li
     paths += [p for p, row in known.items() if row.archive and p not in paths and os.path.lexists(p)]
     for path in dict.fromkeys(paths):
         try:
-            files.append(_read(path, known.get(path)))
+            files.append(_read(path, None if path in anew else known.get(path)))
         except FileNotFoundError:
             continue
         except FileUnreadable as exc:

@@ -119,7 +119,7 @@ def open_ledger(state_dir: Path, now: datetime) -> Ledger:
             ledger = _restore(state_dir, now, "damaged")
         elif _generation(ledger) < marked:
             _note_recovery(ledger, now, "older than the last one used here: put back by hand")
-    elif (state_dir / MARKER_NAME).exists():
+    elif (state_dir / MARKER_NAME).exists() or backups(state_dir):
         ledger = _restore(state_dir, now, "gone")
     else:
         ledger = _create(path)
@@ -137,6 +137,9 @@ def _marked_generation(state_dir: Path) -> int:
         text = (state_dir / MARKER_NAME).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return 0
+    except OSError as exc:
+        where = str(state_dir / MARKER_NAME)
+        raise FileUnreadable(str(exc.strerror), where=where, hint="check its permissions") from exc
     return int(text) if text.strip().isdigit() else 0
 
 
@@ -148,19 +151,21 @@ def next_generation(ledger: Ledger, state_dir: Path) -> None:
     marker = state_dir / MARKER_NAME
     fresh = state_dir / f".{secrets.token_hex(6)}.tmp"
     try:
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(str(generation))
-        os.replace(fresh, marker)
+        try:
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(str(generation))
+            os.replace(fresh, marker)
+        finally:
+            fresh.unlink(missing_ok=True)
     except OSError as exc:
         raise FileUnwritable(str(exc), where=str(marker), hint="free the disk or mend the permissions") from exc
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _note_recovery(ledger: Ledger, now: datetime, what: str) -> None:
     """Mark the ledger as behind the knowledge files, loudly."""
     with ledger.transaction():
         ledger.set_meta("recovered", "1")
+        ledger.set_meta("recovering", "")
         ledger.set_meta("recovered_on", now.date().isoformat())
         ledger.set_meta("recovered_from", what)
         ledger.record_event(now, "ledger_restored", detail=what)
@@ -264,7 +269,7 @@ def _restore(state_dir: Path, now: datetime, why: str) -> Ledger:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     source = "nothing: no good backup"
     ledger: Ledger | None = None
-    for copy in sorted(backups(state_dir), reverse=True):
+    for copy in reversed(backups(state_dir)):
         fresh = path.with_name(f".{LEDGER_NAME}.{secrets.token_hex(6)}.tmp")
         fresh.write_bytes(copy.read_bytes())
         os.chmod(fresh, 0o600)
@@ -281,8 +286,20 @@ def _restore(state_dir: Path, now: datetime, why: str) -> Ledger:
 
 
 def backups(state_dir: Path) -> list[Path]:
-    """Return the backups, oldest first (their names carry the day)."""
-    return sorted((state_dir / "backups").glob("ledger-????-??-??.db"))
+    """Return the backups, oldest first.
+
+    Their generation tells, as a day may be one of a wild clock or of `--now`; damaged ones come first, by their names.
+    """
+    copies = sorted((state_dir / "backups").glob("ledger-????-??-??.db"))
+    return sorted(copies, key=_generation_of)
+
+
+def _generation_of(copy: Path) -> int:
+    try:
+        with contextlib.closing(Ledger(copy, readonly=True, at_rest=True)) as ledger:
+            return _generation(ledger)
+    except (sqlite3.DatabaseError, ValueError):
+        return -1
 
 
 def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
