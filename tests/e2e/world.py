@@ -157,7 +157,7 @@ class World:
         return {path.name: _prose(path.read_bytes()) for path in self._notes()}
 
     def _notes(self) -> list[Path]:
-        return sorted(path for path in self.knowledge.glob("*.md") if path.is_file())
+        return sorted(p for p in self.knowledge.glob("*.md") if p.is_file() and ".kbd-conflict" not in p.name)
 
     def ledger_rows(self) -> list[sqlite3.Row]:
         """Return the entries as the ledger has them."""

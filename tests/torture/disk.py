@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RECORDED = "open,openat,close,lseek,write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat," \
+RECORDED = (
+    "open,openat,close,lseek,write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat,"
     "unlink,unlinkat,dup,dup2,fcntl,pwritev,writev,copy_file_range,sendfile,truncate"
+)
 _STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 _LINE = re.compile(r"(?P<name>\w+)\((?P<args>.*)\) += (?P<result>-?\d+)(?P<more>.*)", re.DOTALL)
 _PLACE = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>")
