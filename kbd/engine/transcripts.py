@@ -14,6 +14,7 @@ from kbd.core.match import PatternKind
 from kbd.core.model import Problem
 from kbd.core.reading import Reader
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.engine.recovery import sources_to_recover
 from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
@@ -60,6 +61,7 @@ class TranscriptReader:
         sources = list(self.frame.sources())
         paths = self._knowledge_paths(bases, [spec.root for _, spec in sources])
         scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
+        recovering = sources_to_recover(self.frame.ledger, {spec.name for _, spec in sources})
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
         for config, spec in sources:
             ingest = Ingest(
@@ -72,6 +74,7 @@ class TranscriptReader:
                 clock.now,
                 clock.real,
                 clock.zone,
+                recovered=spec.name in recovering,
             )
             one = _SourcePass(self, config, spec, ingest, clock, report, watchers)
             one.follow(hints) if hints is not None else one.scan(all_files=all_files)
@@ -151,7 +154,8 @@ class _SourcePass:
             return found
         items = list(found)
         fresh = [i for i in items if isinstance(i, Found) and (i.dev, i.ino) not in known]
-        order = by_age(self.owner.frame.ledger, self.spec.id, self.spec.session_prefix, fresh) if len(fresh) > 1 else fresh
+        ledger, spec = self.owner.frame.ledger, self.spec
+        order = by_age(ledger, spec.id, spec.session_prefix, fresh) if len(fresh) > 1 else fresh
         return [*(i for i in items if not isinstance(i, Found) or (i.dev, i.ino) in known), *order]
 
     def _is_due(

@@ -104,6 +104,8 @@ class Ingest:
         now: datetime,
         real_now: float,
         zone: tzinfo,
+        *,
+        recovered: bool = False,
     ) -> None:
         """Prepare a pass.
 
@@ -117,6 +119,7 @@ class Ingest:
             now: time of the pass; records cannot be later.
             real_now: the real clock in seconds, for lines that wait for their end.
             zone: of times written without one.
+            recovered: the ledger was restored: lines without times may have been read before.
         """
         self.ledger, self.db = ledger, ledger.db
         self.reader, self.paths, self.git_root = reader, paths, git_root
@@ -124,7 +127,7 @@ class Ingest:
         self.latest = now + FUTURE_SLACK
         self.open_bases = {b.id for b in bases if not b.projects}
         self.limited_bases = [b for b in bases if b.projects]
-        self.recovered = ledger.meta("recovered") == "1"
+        self.recovered = recovered
         self.report = Report()
 
     def read_file(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> Iterator[Report]:

@@ -131,6 +131,7 @@ def covered_time(db: sqlite3.Connection, at: datetime, entries: Sequence[int]) -
     It was read before the ledger was lost; dated anew it would count twice. Of several entries' days the earliest is
     covered for all.
     """
-    marks = ",".join("?" * len(entries))
-    row = db.execute(f"SELECT min(covers) FROM entries WHERE id IN ({marks})", tuple(entries)).fetchone()  # noqa: S608 - marks
+    named = tuple(set(entries))
+    marks = ",".join("?" * len(named))
+    row = db.execute(f"SELECT min(covers) FROM entries WHERE id IN ({marks})", named).fetchone()  # noqa: S608 - marks
     return min(at, datetime.fromisoformat(row[0]).replace(tzinfo=at.tzinfo)) if row[0] else at
