@@ -8,7 +8,7 @@ import click
 
 from kbd.cli.adding import one_base, relation_name, shelving_of
 from kbd.cli.changing import BASE, DRY_RUN
-from kbd.cli.output import emit, safe
+from kbd.cli.output import emit, safe, say
 from kbd.cli.session import Session
 from kbd.core.model import Relation
 from kbd.core.relyaml import PREDICATES
@@ -32,7 +32,7 @@ def relate(session: Session, subject: str, predicate: str, object_: str, base: s
 
     SUBJECT and OBJECT are titles, handles or ids of entries; of `applies_to` the OBJECT is a file.
     """
-    _tell(related(session, subject, predicate, object_, base, dry_run=dry_run), "would be " if dry_run else "")
+    _tell(related(session, subject, predicate, object_, base, dry_run=dry_run), dry_run=dry_run)
     return 0
 
 
@@ -49,7 +49,7 @@ def unrelate(session: Session, subject: str, predicate: str, object_: str, base:
     given = _relation(subject, predicate, object_)
     locks = Locks(session.state_dir)
     ended = linking.unrelate(shelving, given, locks, session.today, time.time(), dry_run=dry_run)
-    _tell(ended, "would be " if dry_run else "")
+    _tell(ended, dry_run=dry_run)
     return 0
 
 
@@ -67,6 +67,9 @@ def _relation(subject: str, predicate: str, object_: str) -> Relation:
     return Relation(subject, name, relation_name(object_) if name == "applies_to" else object_, None, None)
 
 
-def _tell(relation: Relation, would: str) -> None:
-    state = f"ended {relation.e}" if relation.e else f"used {relation.u}"
-    emit(safe(f"{relation.s} {relation.p} {relation.o} ({would}{state})"))
+def _tell(relation: Relation, *, dry_run: bool) -> None:
+    """Print a relation in the form of `kbd show`, by which it is known for kbd's own output in a transcript."""
+    state = f"expired {relation.e}" if relation.e else f"used {relation.u}"
+    emit(safe(f"  {relation.s} {relation.p} {relation.o} ({state})"))
+    if dry_run:
+        say("nothing was written")

@@ -229,7 +229,9 @@ def test_no_relation_to_end_is_a_usage_error(kb):
 
 
 def test_dry_run_relates_nothing(kb):
-    assert "would be" in kb.run("relate", "k-sfyp60", "requires", "k-aygzpx", "--dry-run").stdout
+    done = kb.run("relate", "k-sfyp60", "requires", "k-aygzpx", "--dry-run")
+    assert done.stdout == "  Lock fd leaked on exception path requires Store timestamps in UTC (used 2026-06-11)\n"
+    assert "nothing was written" in done.stderr
     assert relations(kb) == []
 
 

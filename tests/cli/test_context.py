@@ -7,16 +7,23 @@ import subprocess
 import pytest
 
 from tests.cli.shelves import LESSONS, read
+from tests.cli.world import World
 
 LOG = "2026-06-10 10:00 fixed src/net.py: lock fd leaked on exception path, so the worker waited\n"
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    """A world that is read once and only looked at."""
+    return read(World(tmp_path_factory.mktemp("kb")))
 
 
 def titles(answer):
     return [one["title"] for one in answer["entries"]]
 
 
-def test_context_is_markdown_between_marks_with_handles(world):
-    out = read(world).run("context").stdout
+def test_context_is_markdown_between_marks_with_handles(kb):
+    out = kb.run("context").stdout
     lines = out.splitlines()
     assert (lines[0], lines[-1]) == ("<!-- kbd:context -->", "<!-- /kbd -->")
     item = "- [k-aygzpx] [guideline] **Store timestamps in UTC** — convert where a person reads it (2026-05-02)"
@@ -50,30 +57,27 @@ def test_file_is_known_by_any_spelling_and_from_another_work_tree(world, tmp_pat
         assert (best["title"], best["terms"]["relation"]) == ("Lock fd leaked on exception path", 8.0), spelling
 
 
-def test_stage_asks_for_its_types(world):
-    read(world)
-    assert titles(world.answer("context", "--stage", "plan")) == ["Chose SQLite over a server"]
-    assert set(titles(world.answer("context", "--stage", "plan", "--type", "process"))) == {
+def test_stage_asks_for_its_types(kb):
+    assert titles(kb.answer("context", "--stage", "plan")) == ["Chose SQLite over a server"]
+    assert set(titles(kb.answer("context", "--stage", "plan", "--type", "process"))) == {
         "Chose SQLite over a server", "Release: build, verify, tag, publish"
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("args", [("--type", "pitfal"), ("--stage", "party"), ("--base", "other"), ("--budget", "0")])
-def test_unknown_choice_is_a_usage_error(world, args):
-    assert read(world).run("context", *args).exit_code == 2
+def test_unknown_choice_is_a_usage_error(kb, args):
+    assert kb.run("context", *args).exit_code == 2
 
 
-def test_query_ranks_what_it_names(world):
-    read(world)
-    assert titles(world.answer("context", "--query", "which timestamps does the sqlite file use?"))[0] in (
+def test_query_ranks_what_it_names(kb):
+    assert titles(kb.answer("context", "--query", "which timestamps does the sqlite file use?"))[0] in (
         "Store timestamps in UTC", "Chose SQLite over a server"
     )  # fmt: skip
-    assert titles(world.answer("context", "--query", "how to release"))[0] == "Release: build, verify, tag, publish"
+    assert titles(kb.answer("context", "--query", "how to release"))[0] == "Release: build, verify, tag, publish"
 
 
-def test_budget_is_kept_and_what_did_not_fit_is_told(world):
-    read(world)
-    answer = world.answer("context", "--budget", "110", "--explain")
+def test_budget_is_kept_and_what_did_not_fit_is_told(kb):
+    answer = kb.answer("context", "--budget", "110", "--explain")
     assert 0 < answer["tokens"] <= 110 == answer["budget"]
     assert len(answer["entries"]) == 1
     reasons = {one["title"]: one["reason"] for one in answer["suppressed"]}
@@ -81,19 +85,18 @@ def test_budget_is_kept_and_what_did_not_fit_is_told(world):
     assert "does not fit" in reasons["Chose SQLite over a server"]
 
 
-def test_budget_under_the_smallest_entry_gives_nothing(world):
-    result = read(world).run("context", "--budget", "5")
+def test_budget_under_the_smallest_entry_gives_nothing(kb):
+    result = kb.run("context", "--budget", "5")
     assert (result.exit_code, result.stdout) == (0, "")
 
 
-def test_suppressed_says_why_and_with_context_names_every_entry(world):
-    read(world)
-    held = world.answer("suppressed", "--type", "pitfall")["entries"]
-    given = world.answer("context", "--type", "pitfall")["entries"]
+def test_suppressed_says_why_and_with_context_names_every_entry(kb):
+    held = kb.answer("suppressed", "--type", "pitfall")["entries"]
+    given = kb.answer("context", "--type", "pitfall")["entries"]
     assert len(held) + len(given) == 5
     assert {one["reason"] for one in held} == {"dormant", "a guideline, not asked for", "a decision, not asked for",
                                                 "a process, not asked for"}  # fmt: skip
-    assert "dormant" in world.run("suppressed").stdout
+    assert "dormant" in kb.run("suppressed").stdout
 
 
 def test_superseded_entry_is_left_out_and_conflict_named(world):
@@ -173,14 +176,12 @@ def test_before_the_first_pass_there_is_nothing_to_hand_out(world):
     assert json.loads(world.run("context", "--json").stdout)["entries"] == []
 
 
-def test_rank_of_an_entry_is_shown(world):
-    read(world)
-    rank = world.answer("show", "Store timestamps")["rank"]
+def test_rank_of_an_entry_is_shown(kb):
+    rank = kb.answer("show", "Store timestamps")["rank"]
     assert (1 <= rank["place"] <= 4, rank["of"]) == (True, 4)
-    assert world.answer("show", "Retry storm")["rank"] is None
+    assert kb.answer("show", "Retry storm")["rank"] is None
 
 
-def test_hostile_file_names_do_no_harm(world):
-    read(world)
+def test_hostile_file_names_do_no_harm(kb):
     for name in ("", "/", "..", "~", "a\x00b", "x" * 5000, "\udcff", "C:\\x\\y.py"):
-        assert world.run("context", "--file", os.fsencode(name).decode("utf-8", "surrogateescape")).exit_code == 0, name
+        assert kb.run("context", "--file", os.fsencode(name).decode("utf-8", "surrogateescape")).exit_code == 0, name

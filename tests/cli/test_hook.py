@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.cli.shelves import read
+from tests.cli.world import World
 
 START = {
     "session_id": "S1",
@@ -20,6 +21,12 @@ START = {
 PROMPT = START | {"hook_event_name": "UserPromptSubmit", "permission_mode": "default"}
 ENVELOPE = {"hookSpecificOutput"}
 SPECIFIC = {"hookEventName", "additionalContext"}
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    """A world that is read once and only looked at."""
+    return read(World(tmp_path_factory.mktemp("kb")))
 
 
 def command(world, *args):
@@ -47,45 +54,49 @@ def client(world, event, given, **env):
     return told["hookSpecificOutput"]["additionalContext"]
 
 
-def test_session_start_gets_what_context_prints(world):
-    read(world)
-    assert client(world, "session-start", START) == world.run("context").stdout
+def told(world, event, given):
+    """Return what a client gets that waits its turn: on a machine busy with tests the time limit may strike first."""
+    return next(filter(None, (client(world, event, given) for _ in range(6))), "")
+
+
+def test_session_start_gets_what_context_prints(kb):
+    assert told(kb, "session-start", START) == kb.run("context").stdout
 
 
 @pytest.mark.parametrize("source", ["resume", "clear", "something new"])
-def test_other_beginnings_get_it_too(world, source):
-    assert "Store timestamps" in client(read(world), "session-start", START | {"source": source})
+def test_other_beginnings_get_it_too(kb, source):
+    assert "Store timestamps" in told(kb, "session-start", START | {"source": source})
 
 
-def test_compaction_is_not_told_again(world):
-    assert client(read(world), "session-start", START | {"source": "compact"}) == ""
+def test_compaction_is_not_told_again(kb):
+    assert client(kb, "session-start", START | {"source": "compact"}) == ""
 
 
-def test_prompt_gets_only_what_it_calls_for(world):
-    text = client(read(world), "prompt", PROMPT | {"prompt": "Why is the lock fd leaked again?"})
+def test_prompt_gets_only_what_it_calls_for(kb):
+    text = told(kb, "prompt", PROMPT | {"prompt": "Why is the lock fd leaked again?"})
     assert "Lock fd leaked" in text
     assert "Store timestamps" not in text
 
 
 def test_prompt_that_names_a_file_gets_its_lessons(world):
     read(world, log="2026-06-10 10:00 fixed src/net.py: Store timestamps in UTC, I said\n")
-    assert "Store timestamps" in client(world, "prompt", PROMPT | {"prompt": "please look at src/net.py"})
+    assert "Store timestamps" in told(world, "prompt", PROMPT | {"prompt": "please look at src/net.py"})
 
 
 @pytest.mark.parametrize("prompt", ["hello", "", "   ", "?!", "\u2603", None, 7])
-def test_prompt_that_calls_for_nothing_gets_nothing(world, prompt):
-    assert client(read(world), "prompt", PROMPT | {"prompt": prompt}) == ""
+def test_prompt_that_calls_for_nothing_gets_nothing(kb, prompt):
+    assert client(kb, "prompt", PROMPT | {"prompt": prompt}) == ""
 
 
 @pytest.mark.parametrize("given", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"cwd": 3, "source": []}', b"[" * 100_000])
-def test_odd_input_never_fails_a_session(world, given):
-    client(read(world), "session-start", given)
-    assert client(world, "prompt", given) == ""
+def test_odd_input_never_fails_a_session(kb, given):
+    client(kb, "session-start", given)
+    assert client(kb, "prompt", given) == ""
 
 
 @pytest.mark.parametrize("args", [(), ("nonsense",), ("prompt", "--bogus"), ("session-start", "--json", "x")])
-def test_wrong_use_never_keeps_a_prompt_from_being_sent(world, args):
-    done = subprocess.run(command(world, *args), input=b"{}", capture_output=True, timeout=20, check=False)
+def test_wrong_use_never_keeps_a_prompt_from_being_sent(kb, args):
+    done = subprocess.run(command(kb, *args), input=b"{}", capture_output=True, timeout=20, check=False)
     assert done.returncode == 0
 
 
@@ -105,10 +116,9 @@ def test_nothing_read_yet_is_silence(world):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_input_that_never_ends_is_left_after_the_limit(world):
-    read(world)
+def test_input_that_never_ends_is_left_after_the_limit(kb):
     started = time.monotonic()
-    with subprocess.Popen(command(world, "prompt"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waiting:
+    with subprocess.Popen(command(kb, "prompt"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waiting:
         assert waiting.wait(timeout=20) == 0
         assert waiting.stdout.read() == b""
     assert time.monotonic() - started < 10  # 1.5 s on an idle machine; the suite shares it
@@ -118,23 +128,22 @@ def test_input_that_never_ends_is_left_after_the_limit(world):
 def test_long_knowledge_is_cut_by_rank(world, body):
     lines = [f"- [pitfall] **Lesson {n} of a long list** — {body} (2026-06-{1 + n % 10:02d})\n" for n in range(120)]
     read(world, "# Lessons\n\n" + "".join(lines))
-    text = client(world, "session-start", START)
+    text = told(world, "session-start", START)
     order = [one["handle"] for one in world.answer("context", "--budget", "1000000")["entries"]]
-    told = [line[3:11] for line in text.splitlines() if line.startswith("- [k-")]
-    assert 5 < len(told) < 60
-    assert told == order[: len(told)]
+    handles = [line[3:11] for line in text.splitlines() if line.startswith("- [k-")]
+    assert 5 < len(handles) < 60
+    assert handles == order[: len(handles)]
     assert text.endswith("<!-- /kbd -->\n")
 
 
 def test_the_limit_of_characters_holds_where_tokens_would_allow_more(world):
     lines = [f"- [pitfall] **Lesson {n} of spaces** — {'- ' * 200}(2026-06-01)\n" for n in range(60)]
     read(world, "# Lessons\n\n" + "".join(lines))
-    assert len(client(world, "session-start", START)) > 0
+    assert len(told(world, "session-start", START)) > 0
 
 
-def test_hooks_files_call_commands_that_exist(world):
+def test_hooks_files_call_commands_that_exist(kb):
     root = os.path.join(os.path.dirname(__file__), "..", "..", "integrations")
-    read(world)
     for path in ("claude-code/hooks/hooks.json", "codex/hooks.json"):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             hooks = json.load(file)["hooks"]
@@ -143,4 +152,4 @@ def test_hooks_files_call_commands_that_exist(world):
             [hook] = group["hooks"]
             words = hook["command"].removesuffix(" || true").split()
             assert words[:2] == ["kbd", "hook"]
-            assert client(world, words[2], START | {"prompt": "lock fd leaked"}) != ""
+            assert told(kb, words[2], START | {"prompt": "lock fd leaked"}) != ""
