@@ -226,7 +226,7 @@ class Session:
         shown = self.random.choice((title, title.upper(), title.replace(" ", "\n", 1)))
         self.shares.citations += 1
         self.shares.references.setdefault(title, set()).add((self.name, self.began.date().isoformat()))
-        return f"{text}\nAs said in {form.format(shown)} zz we go on."
+        return f"{text}\nAs said zz {form.format(shown)} zz we go on."
 
     def _other(self) -> dict[str, Any]:
         match self.random.choice(_OTHER):
@@ -318,7 +318,7 @@ def _astral(session: Session, number: int) -> bytes:
     title, escaped = session.titles[number % len(session.titles)], number % 3 == 1
     filler = "".join(chr(0x1F300 + (number * 31 + i * 7) % 512) for i in range(61)) + " "
     repeated = (BIG_RECORD - 4096) // len(json.dumps(filler, ensure_ascii=escaped).encode())
-    text = filler * repeated + f"{_LONE if number % 3 == 2 else ''} As said in {title} zz we go on."
+    text = filler * repeated + f"{_LONE if number % 3 == 2 else ''} As said zz {title} zz we go on."
     session.at += timedelta(seconds=60)
     session.serial += 1
     session.shares.references.setdefault(title, set()).add((session.name, session.at.date().isoformat()))
