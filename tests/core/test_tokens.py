@@ -1,6 +1,7 @@
 """The estimate is held against counts of a real tokenizer, kept as data."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -22,16 +23,13 @@ def test_no_text_has_no_tokens():
     assert estimate_tokens("") == 0
 
 
-@given(st.text(), st.text())
-def test_parts_need_no_fewer_tokens_than_a_part_alone(a, b):
-    assert 0 <= estimate_tokens(a) <= estimate_tokens(a) + estimate_tokens(b)
-    assert (estimate_tokens(a) > 0) == bool(a)
+@given(st.text())
+def test_any_text_but_the_empty_one_has_tokens_and_no_more_than_bytes_allow(text):
+    assert bool(text) <= estimate_tokens(text) <= 2 * len(text.encode()) + 1
 
 
 @pytest.mark.parametrize("text", [" " * 300_000, "a" * 300_000, "中" * 300_000, "{" * 300_000, "\n \t" * 100_000])
-def test_a_hostile_text_is_estimated_in_linear_time(text, benchmark_seconds=2.0):
-    import time
-
+def test_a_hostile_text_is_estimated_in_linear_time(text):
     started = time.process_time()
     assert estimate_tokens(text) > 0
-    assert time.process_time() - started < benchmark_seconds
+    assert time.process_time() - started < 2.0
