@@ -74,20 +74,16 @@ class RecentFiles:
 
     def __init__(self, saved: Iterable[SeenFile] = ()) -> None:
         """Begin with what `saved` returned."""
-        self._files = {path: (mode, from_micros(micros)) for path, mode, micros in saved}
+        self._files = {path: (from_micros(micros), Touch(path, mode)) for path, mode, micros in saved}
 
     def before(self, at: datetime | None) -> tuple[Touch, ...]:
         """Return the files touched in the ten minutes up to `at`, newest first, at most five."""
         if at is None or not self._files:
             return ()
         since = max(at, _EARLIEST) - RECENT
-        near = [
-            (time, path, mode)
-            for path, (mode, time) in self._files.items()
-            if time is not None and since <= time <= at
-        ]
+        near = [seen for seen in self._files.values() if seen[0] is not None and since <= seen[0] <= at]
         near.sort(key=itemgetter(0), reverse=True)
-        return tuple([Touch(path, mode) for _, path, mode in near[:RECENT_FILES]])
+        return tuple([touch for _, touch in near[:RECENT_FILES]])
 
     def note(self, blocks: Iterable[Block], cwd: str | None, at: datetime | None) -> None:
         """Remember the files that tool calls among `blocks` read or wrote."""
@@ -100,10 +96,10 @@ class RecentFiles:
 
     def _note(self, path: str, mode: TouchMode, at: datetime) -> None:
         self._files.pop(path, None)
-        self._files[path] = (mode, at)
+        self._files[path] = (at, Touch(path, mode))
         if len(self._files) > REMEMBERED_FILES:
             del self._files[next(iter(self._files))]
 
     def saved(self) -> list[SeenFile]:
         """Return what the constructor takes, oldest first."""
-        return [(path, mode, to_micros(time) or 0) for path, (mode, time) in self._files.items()]
+        return [(touch.path, touch.mode, to_micros(time) or 0) for time, touch in self._files.values()]
