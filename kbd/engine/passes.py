@@ -71,7 +71,7 @@ class Engine:
         self._sweep(report)
         self.swept = False
         beat(report)
-        rewound = self.rewound
+        rewound = self.rewound or self._rewound_by_others()
         self.rewound = False
         report.full = hints is None or rewound
         self.transcripts.read(
@@ -107,6 +107,13 @@ class Engine:
 
     rewound = False
     """Files are to be read from 0 again, because entries appeared since."""
+
+    version = -1
+    """Of the ledger as other processes had left it at the last pass."""
+
+    def _rewound_by_others(self) -> bool:
+        version, self.version = self.version, self.frame.ledger.version()
+        return version != self.version and transcripts.has_rewound(self.frame.ledger.db)
 
     def _sync_knowledge(self, clock: Clock, report: PassReport) -> list[tuple[BaseConfig, BaseSpec]]:
         bases = [

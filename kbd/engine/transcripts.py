@@ -28,6 +28,8 @@ from kbd.store.notes import archive_of
 from kbd.store.scan import Found
 
 DAY_SECONDS = 86400.0
+ATTEMPTS = 5
+"""So often a source is begun anew in a pass because a command of the user changed entries meanwhile."""
 
 
 @dataclass(slots=True)
@@ -38,11 +40,13 @@ class TranscriptReader:
         frame: ledger and configuration.
         checked: by file id, when a file was last looked into (real clock).
         reader: the matcher, None after entries changed.
+        version: of the ledger as other processes left it, when the reader was made.
     """
 
     frame: Frame
     checked: dict[int, float] = field(default_factory=dict)
     reader: Reader | None = None
+    version: int = -1
 
     def read(
         self,
@@ -63,7 +67,11 @@ class TranscriptReader:
         scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
         recovering = sources_to_recover(self.frame.ledger, {spec.name for _, spec in sources})
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
-        for config, spec in sources:
+        turns = [turn for turn in sources for _ in range(ATTEMPTS)]
+        done: set[int] = set()
+        for config, spec in turns:
+            if spec.id in done:
+                continue
             ingest = Ingest(
                 self.frame.ledger,
                 self._reader(clock),
@@ -75,15 +83,24 @@ class TranscriptReader:
                 clock.real,
                 clock.zone,
                 recovered=spec.name in recovering,
+                is_current=self._is_current,
             )
             one = _SourcePass(self, config, spec, ingest, clock, report, watchers)
             one.follow(hints) if hints is not None else one.scan(all_files=all_files)
             report.records += ingest.report.records
             report.citing += ingest.report.citing
             report.read_bytes += ingest.report.read_bytes
+            if not ingest.is_outdated:
+                done.add(spec.id)
+        report.complete = report.complete and len(done) == len(sources)
+
+    def _is_current(self) -> bool:
+        """Tell whether no other process has written to the ledger since the reader was made."""
+        return self.version == self.frame.ledger.version()
 
     def _reader(self, clock: Clock) -> Reader:
-        if self.reader is None:
+        if self.reader is None or not self._is_current():
+            self.version = self.frame.ledger.version()
             db = self.frame.ledger.db
             rows = [
                 (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
@@ -130,8 +147,7 @@ class _SourcePass:
         seen: set[int] = set()
         whole = True
         for item in self._oldest_first(found, known):
-            if self.watchers.stop():
-                self.report.complete = False
+            if self._must_end():
                 return
             if isinstance(item, Problem):
                 self.report.problems.append(item)
@@ -145,6 +161,12 @@ class _SourcePass:
             with self.owner.frame.ledger.transaction() as db:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
+
+    def _must_end(self) -> bool:
+        """Tell whether the pass is to stop, or the source to be begun anew with other entries."""
+        stop = self.watchers.stop()
+        self.report.complete = self.report.complete and not stop
+        return stop or self.ingest.is_outdated
 
     def _oldest_first(
         self, found: Iterable[Found[FileKind] | Problem], known: Mapping[tuple[int, int], FileMark]
@@ -179,8 +201,7 @@ class _SourcePass:
         named = list(self._named(hints))
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if named else {}
         for item in self._oldest_first(named, known):
-            if self.watchers.stop():
-                self.report.complete = False
+            if self._must_end():
                 return
             if isinstance(item, Problem):
                 self.report.problems.append(item)

@@ -106,6 +106,7 @@ class Ingest:
         zone: tzinfo,
         *,
         recovered: bool = False,
+        is_current: Callable[[], bool] = lambda: True,
     ) -> None:
         """Prepare a pass.
 
@@ -120,6 +121,7 @@ class Ingest:
             real_now: the real clock in seconds, for lines that wait for their end.
             zone: of times written without one.
             recovered: the ledger was restored: lines without times may have been read before.
+            is_current: tells, within a transaction, whether the reader's patterns are still those of the ledger.
         """
         self.ledger, self.db = ledger, ledger.db
         self.reader, self.paths, self.git_root = reader, paths, git_root
@@ -127,11 +129,13 @@ class Ingest:
         self.latest = now + FUTURE_SLACK
         self.open_bases = {b.id for b in bases if not b.projects}
         self.limited_bases = [b for b in bases if b.projects]
-        self.recovered = recovered
+        self.recovered, self.is_current, self.is_outdated = recovered, is_current, False
         self.report = Report()
 
     def read_file(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> Iterator[Report]:
         """Read what is new in a file, a batch a step; the report so far is yielded after each commit.
+
+        Reading ends, and `is_outdated` is set, before a batch that would be read with patterns no longer in use.
 
         Raises:
             FileUnreadable: the file cannot be read.
@@ -147,6 +151,9 @@ class Ingest:
             found, position, source.format, source.root, now=self.real_now, accept_last=accept, max_record=limit
         ):
             with self.ledger.transaction():
+                if not self.is_current():
+                    self.is_outdated = True
+                    return
                 if batch.restarted is not None:
                     row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
                     decoder = source.format.decoder(row.relpath, None, tz=self.zone)

@@ -73,6 +73,10 @@ class Ledger:
                 self.db.execute("ROLLBACK")
             raise FileUnwritable(str(exc), where=str(self.path), hint="free the disk or mend the permissions") from exc
 
+    def version(self) -> int:
+        """Return a number that changes when another process has written; what was written here does not change it."""
+        return int(self.db.execute("PRAGMA data_version").fetchone()[0])
+
     def meta(self, key: str) -> str | None:
         """Return the value of a key, None if it was never set."""
         row = self.db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()

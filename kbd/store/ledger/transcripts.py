@@ -236,10 +236,12 @@ def save_progress(
 ) -> None:
     """Store how far a file was read, within the transaction that holds what was read."""
     if from_start:
-        db.execute("UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0 WHERE id=?", (file,))
+        db.execute(
+            "UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0, reread=0 WHERE id=?", (file,)
+        )
     db.execute(
-        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), settled=?, reread=0, "
-        "records=records+?, messages=messages+?, "
+        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
+        "settled=? AND NOT reread, records=records+?, messages=messages+?, "
         "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
         "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
         (
@@ -284,6 +286,11 @@ def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None
         (since.isoformat() if since else None, source),
     )
     return cursor.rowcount
+
+
+def has_rewound(db: sqlite3.Connection) -> bool:
+    """Tell whether files wait to be read from 0 again."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM files WHERE reread=1 AND gone=0)").fetchone()[0])
 
 
 def marks_of(db: sqlite3.Connection, stream: str) -> list[tuple[int, datetime]]:
