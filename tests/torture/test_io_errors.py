@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import random
 import time
@@ -14,6 +16,7 @@ import pytest
 from kbd.config import load_config
 from kbd.engine import Clock, Engine
 from kbd.errors import KbdError
+from kbd.store import files
 from kbd.store.locks import InstanceLock
 from tests.e2e.killing import run
 from tests.e2e.world import World
@@ -128,6 +131,21 @@ def test_refused_calls_leave_old_or_new_and_are_made_good() -> None:
         with folder() as root:
             count += campaign(root, seed, 300)
     note("io_errors", faults=count, lost_bytes=0, wrong_counts=0)
+
+
+def test_move_whose_last_sync_failed_is_finished_by_the_same_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = itertools.count(1)
+
+    def sync(dir_fd: int) -> None:
+        if next(count) == 4:  # after the cut, with which a block came back from the archive
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        os.fsync(dir_fd)
+
+    with folder() as root:
+        scenario = Scenario(root, 35)
+        monkeypatch.setattr(files, "_sync_directory", sync)
+        assert two_passes(scenario.world, lambda: None) == 0
+        assert not (faults := scenario.faults()), "\n".join(faults)
 
 
 def test_writes_taken_in_small_pieces_by_the_system_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,96 @@
+"""An editor opened a file before kbd wrote it, and writes into what it opened: its text is found beside the file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import UTC, date
+from pathlib import Path
+
+import pytest
+
+from kbd.config import load_config
+from kbd.engine import Clock, Engine, writing
+from kbd.errors import FileUnwritable
+from tests.e2e.world import World
+
+TODAY = date(2026, 6, 11)
+LATE = b"# What the editor had in its window\n"
+
+
+class Desk:
+    """A world with kbd running, and an editor."""
+
+    def __init__(self, root: Path) -> None:
+        self.world = World(root / "world", 5, TODAY)
+        self.world.state.mkdir(mode=0o700)
+        config = load_config(self.world.root / "config.yaml")
+        self.engine = Engine(config, self.world.state, {}, str(root), self.world.now)
+        self.problems: list[str] = []
+
+    def work(self) -> None:
+        """Let agents cite until kbd has written each file, in one pass."""
+        self.world.work(25)
+        self.world.settle()
+        report = self.engine.run_pass(Clock(self.world.now, time.time(), UTC), immediate=True)
+        self.problems = [problem.code for problem in report.problems]
+
+    def copies(self) -> list[bytes]:
+        return [path.read_bytes() for path in sorted(self.world.knowledge.glob("*.kbd-conflict.md"))]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.engine.close()
+
+
+def test_late_write_is_saved_beside_the_file_at_the_next_pass(desk: Desk) -> None:
+    with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:
+        desk.work()
+        editor.write(LATE)
+        assert desk.copies() == []
+        desk.work()
+    assert [text.startswith(LATE) for text in desk.copies()] == [True]
+    assert "write_conflict" in desk.problems
+
+
+def test_late_write_is_saved_when_kbd_ends(desk: Desk) -> None:
+    with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:
+        desk.work()
+        editor.write(LATE)
+        desk.engine.close()
+    assert [text.startswith(LATE) for text in desk.copies()] == [True]
+
+
+def test_late_write_that_cannot_be_saved_is_told_and_saved_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: object, data: object) -> str:
+        raise FileUnwritable("No space left on device", where=str(path))
+
+    with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:
+        desk.work()
+        editor.write(LATE)
+        with monkeypatch.context() as context:
+            context.setattr(writing, "save_conflict", full)
+            desk.work()
+        assert "write_failed" in desk.problems
+        assert desk.copies() == []
+        desk.work()
+    assert [text.startswith(LATE) for text in desk.copies()] == [True]
+
+
+def test_inodes_that_stay_open_are_bounded_and_the_oldest_gets_a_last_look(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "KEPT_MOST", 3)
+    with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:
+        desk.work()
+        editor.write(LATE)
+        before = len(os.listdir("/dev/fd"))
+        for _ in range(4):
+            desk.work()
+        assert len(desk.engine.writer.kept) == 3
+        assert len(os.listdir("/dev/fd")) <= before
+    assert [text.startswith(LATE) for text in desk.copies()] == [True]
