@@ -49,7 +49,7 @@ def successors(view: View, group: AcyclicGroup, ident: str) -> set[str]:
 def path_back(view: View, group: AcyclicGroup, source: str, target: str) -> list[str]:
     """Return a shortest way from `target` to `source`, both included: what a relation between them would close.
 
-    Searches from both ends and widens the narrower side, so that a relation at either end of a long chain costs
+    Searches from both ends, always from where less was looked at, so that a relation at either end of a long chain costs
     little. Empty if there is no way.
     """
     if source == target:
@@ -58,7 +58,7 @@ def path_back(view: View, group: AcyclicGroup, source: str, target: str) -> list
     behind: dict[str, str] = {source: ""}
     fronts = [[target], [source]]
     while all(fronts):
-        side = 0 if len(fronts[0]) <= len(fronts[1]) else 1
+        side = 0 if len(ahead) <= len(behind) else 1
         seen, others = (ahead, behind) if side == 0 else (behind, ahead)
         widened: list[str] = []
         for node in fronts[side]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from json.encoder import encode_basestring
 from typing import Protocol
 
 from kbd.core.operations import Edge, Entity, Operation, Properties
@@ -39,6 +40,8 @@ class View(Protocol):
 
 def value_key(value: object) -> str:
     """Return a text that is the same for equal JSON values: 1 and 1.0 are equal, 1 and true are not."""
+    if type(value) is str:
+        return encode_basestring(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

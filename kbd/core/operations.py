@@ -19,6 +19,7 @@ _SOURCES = ("from", "from_id", "source", "subject")
 _RELS = ("rel", "relation_type", "relation", "predicate", "type")
 _TARGETS = ("to", "to_id", "target", "object")
 _AUTHORS = ("by", "author", "agent", "session", "skill")
+_AUTHOR_KEYS = frozenset(_AUTHORS)
 
 Properties = Mapping[str, Any]
 
@@ -150,13 +151,13 @@ def is_note(code: str) -> bool:
 def canonical_operation(record: Mapping[str, Any]) -> Operation | None:
     """Return the operation of a record in exactly the skill's form with all it needs; None for any other."""
     kind, at = record.get("op"), record.get("timestamp")
-    if type(at) is not str or not at:
+    if type(at) is not str or not at or not _AUTHOR_KEYS.isdisjoint(record):
         return None
     if kind == "create":
         entity = record.get("entity")
-        return _canonical_create(entity, at) if type(entity) is dict and "by" not in record else None
+        return _canonical_create(entity, at) if type(entity) is dict else None
     ident, properties = record.get("id"), record.get("properties", {})
-    if "by" in record or type(properties) is not dict:
+    if type(properties) is not dict:
         return None
     if kind == "relate" or kind == "unrelate":
         source, rel, target = record.get("from"), record.get("rel"), record.get("to")

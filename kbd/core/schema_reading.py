@@ -107,9 +107,10 @@ class _Reader:
             rule = properties.get(one) or PropertyRule(one, f"{where}.default.{one}")
             properties[one] = replace(rule, default=value_of(value), has_default=True)
         forbidden = text.names(given.get("forbidden_properties"), f"{where}.forbidden_properties")
+        is_open = text.flag(given.get("open"), f"{where}.open")
         return TypeRule(
             name,
-            closed="properties" in given and not text.flag(given.get("open"), f"{where}.open"),
+            closed=not is_open if "open" in given else "properties" in given,
             properties=properties,
             known=frozenset({*properties, *required, *(one for group in unique for one in group)}),
             required=tuple(dict.fromkeys(required)),

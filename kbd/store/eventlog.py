@@ -27,7 +27,10 @@ from kbd.store.locks import try_flock
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _POLL_SECONDS = 0.002
 _BOM = b"\xef\xbb\xbf"
-_DECODE = msgspec.json.Decoder().decode
+_DECODER = msgspec.json.Decoder()
+_OVERSIZE = b"\x00oversize"  # stands in a block for a line that is too long
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_BLOCK_BYTES = 1 << 20
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -41,13 +44,20 @@ class Position(NamedTuple):
 START = Position()
 
 
+class _Mark(NamedTuple):
+    plan: str
+    step: int
+    steps: int
+
+
 class Line(NamedTuple):
-    """What one line of the log says; a line without operations and faults is blank."""
+    """What one line of the log says; a line without operations and faults is blank. `mark`: it is part of a plan."""
 
     number: int
     operations: Sequence[Operation]
     faults: Sequence[Fault]
     by: str = ""
+    mark: _Mark | None = None
 
 
 class Log:
@@ -65,51 +75,58 @@ class Log:
         self._file, self.end, self.torn_bytes = file, start, 0
         self.tail: Line | None = None
         self._offset, self._number = start
+        self._skipped = 0
 
     def __iter__(self) -> Iterator[Line]:
         """Yield the lines. Lines of a plan are yielded when it is whole; an unfinished plan at the end is not."""
         self._file.seek(self._offset)
         plan = _Plan()
-        while raw := self._line():
-            if not raw.endswith(b"\n"):
-                self.tail = None if plan.lines else _whole_tail(raw, self._number + 1)
+        while block := self._block():
+            yield from self._taken(block, plan)
+            if not block.endswith(b"\n"):
+                tail = block[block.rfind(b"\n") + 1 :]
+                self.tail = None if plan.lines else _whole_tail(tail, self._number + 1)
                 break
-            self._offset += len(raw)
-            self._number += 1
-            line, mark = _decoded(raw, self._number)
-            if mark is None and not plan.lines:
-                self.end = Position(self._offset, self._number)
-                yield line
-                continue
-            broken, whole = plan.add(line, mark)
-            yield from broken
-            yield from whole
-            if not plan.lines:
-                self.end = Position(self._offset, self._number)
         self.torn_bytes = os.fstat(self._file.fileno()).st_size - self.end.offset
 
-    def _line(self) -> bytes:
-        """Return the next line, of an oversize one an empty object in its place."""
-        raw = self._file.readline(MAX_LINE_BYTES + 1)
-        if len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n"):
-            return raw
-        size = len(raw)
-        while not raw.endswith(b"\n"):
-            raw = self._file.readline(MAX_LINE_BYTES)
-            size += len(raw)
-            if not raw:
-                return b"\x00"
-        self._offset += size - len(_OVERSIZE)
-        return _OVERSIZE
+    def _taken(self, block: bytes, plan: _Plan) -> Iterator[Line]:
+        """Yield what the whole lines of a block say."""
+        whole = block[: block.rfind(b"\n") + 1]
+        raws = whole.split(b"\n")[:-1]
+        for raw, record in zip(raws, _records(whole, len(raws)), strict=True):
+            self._number += 1
+            line = _odd_line(raw, self._number) if record is None else _line_of_record(record, self._number)
+            if line.mark is None and not plan.lines:
+                yield line
+            else:
+                if not plan.lines:
+                    self.end = Position(self._offset, self._number - 1)
+                yield from plan.add(line)
+            self._offset += len(raw) + 1
+            if raw == _OVERSIZE:
+                self._offset += self._skipped
+        if not plan.lines:
+            self.end = Position(self._offset, self._number)
 
+    def _block(self) -> bytes:
+        """Return some whole lines; the last block may end in the midst of one. Of an oversize line a stand-in."""
+        block = self._file.read(_BLOCK_BYTES)
+        if len(block) == _BLOCK_BYTES and not block.endswith(b"\n"):
+            block += self._file.readline(MAX_LINE_BYTES)
+            if len(block) - block.rfind(b"\n", 0, -1) > MAX_LINE_BYTES:
+                block = self._without_oversize(block)
+        return block
 
-_OVERSIZE = b"\x00oversize\n"
-
-
-class _Mark(NamedTuple):
-    plan: str
-    step: int
-    steps: int
+    def _without_oversize(self, block: bytes) -> bytes:
+        start = block.rfind(b"\n", 0, -1) + 1
+        size = len(block) - start
+        while not block.endswith(b"\n"):
+            piece = self._file.readline(MAX_LINE_BYTES)
+            if not piece:
+                return block[:start]
+            size, block = size + len(piece), block[:start] + piece
+        self._skipped = size - len(_OVERSIZE) - 1
+        return block[:start] + _OVERSIZE + b"\n"
 
 
 class _Plan:
@@ -119,48 +136,66 @@ class _Plan:
         self.lines: list[Line] = []
         self._mark = _Mark("", 0, 0)
 
-    def add(self, line: Line, mark: _Mark | None) -> tuple[list[Line], list[Line]]:
+    def add(self, line: Line) -> list[Line]:
         """Take a line; return the lines of a plan that will never be whole, as faults, and those that are whole now."""
-        broken: list[Line] = []
-        goes_on = mark is not None and mark == self._mark._replace(step=self._mark.step + 1) and self.lines
-        if self.lines and not goes_on:
-            broken = [Line(one.number, (), (Fault("incomplete_plan"),), one.by) for one in self.lines]
+        mark, broken = line.mark, []
+        if self.lines and mark != self._mark._replace(step=self._mark.step + 1):
+            broken = [_incomplete(one) for one in self.lines]
             self.lines = []
         if mark is None:
-            return broken, [line]
+            return [*broken, line]
         if not self.lines and mark.step != 1:
-            return [*broken, Line(line.number, (), (Fault("incomplete_plan"),), line.by)], []
+            return [*broken, _incomplete(line)]
         self.lines.append(line)
         self._mark = mark
         if mark.step < mark.steps:
-            return broken, []
+            return broken
         whole, self.lines = self.lines, []
-        return broken, whole
+        return [*broken, *whole]
+
+
+def _incomplete(line: Line) -> Line:
+    return Line(line.number, (), (Fault("incomplete_plan"),), line.by)
 
 
 def _whole_tail(raw: bytes, number: int) -> Line | None:
     """Return what a last line without its end says, if it is a whole operation nonetheless."""
-    line, mark = _decoded(raw, number)
-    return line if line.operations and mark is None else None
+    record = _record(raw)
+    line = _odd_line(raw, number) if record is None else _line_of_record(record, number)
+    return line if line.operations and line.mark is None else None
 
 
-def _decoded(raw: bytes, number: int) -> tuple[Line, _Mark | None]:
+def _records(block: bytes, count: int) -> Sequence[Any]:
+    """Return what each line of a block holds; None for one that is no JSON. All at once if it can be: most can."""
     try:
-        record: Any = _DECODE(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _odd_line(raw, number)
+        records: Sequence[Any] = _DECODER.decode_lines(block)
+        if len(records) == count:
+            return records
+    except _UNDECODABLE:
+        pass  # one by one, then
+    return [_record(raw) for raw in block.split(b"\n")[:count]]
+
+
+def _record(raw: bytes) -> Any:
+    try:
+        return _DECODER.decode(raw)
+    except _UNDECODABLE:
+        return None
+
+
+def _line_of_record(record: Any, number: int) -> Line:
+    mark = None
     if type(record) is dict:
-        if "plan" not in record:
-            operation = canonical_operation(record)
-            if operation is not None:
-                return Line(number, (operation,), ()), None
-        return _line_of(read_record(record), number), _mark_of(record)
-    return _line_of(read_record(record), number), None
+        mark = _mark_of(record) if "plan" in record else None
+        operation = canonical_operation(record)
+        if operation is not None:
+            return Line(number, (operation,), (), "", mark)
+    return _line_of(read_record(record), number, (), mark)
 
 
-def _line_of(reading: Reading, number: int, *faults: Fault) -> Line:
+def _line_of(reading: Reading, number: int, faults: Sequence[Fault], mark: _Mark | None = None) -> Line:
     by = reading.operations[0].by if reading.operations else ""
-    return Line(number, reading.operations, (*faults, *reading.faults), by)
+    return Line(number, reading.operations, (*faults, *reading.faults), by, mark)
 
 
 def _mark_of(record: dict[str, Any]) -> _Mark | None:
@@ -170,24 +205,24 @@ def _mark_of(record: dict[str, Any]) -> _Mark | None:
     return None
 
 
-def _odd_line(raw: bytes, number: int) -> tuple[Line, _Mark | None]:
+def _odd_line(raw: bytes, number: int) -> Line:
     """Read a line that the fast decoder does not take: blank, a comment, with a byte order mark, or no JSON."""
-    faults = [Fault("byte_order_mark")] if raw.startswith(_BOM) else []
+    faults = (Fault("byte_order_mark"),) if raw.startswith(_BOM) else ()
     text = raw.removeprefix(_BOM).strip()
     if not text:
-        return Line(number, (), tuple(faults)), None
-    if raw == _OVERSIZE:
-        return Line(number, (), (Fault("oversize_line"),)), None
+        return Line(number, (), faults)
+    if text == _OVERSIZE:
+        return Line(number, (), (Fault("oversize_line"),))
     if text.startswith((b"#", b"//")):
-        return Line(number, (), (*faults, Fault("comment_line"))), None
+        return Line(number, (), (*faults, Fault("comment_line")))
     try:
         record = json.loads(text, parse_constant=_no_constant)
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
-        return Line(number, (), (*faults, Fault("not_text"))), None
+        return Line(number, (), (*faults, Fault("not_text")))
     except (ValueError, RecursionError):
-        return Line(number, (), (*faults, Fault("bad_json"))), None
-    return _line_of(read_record(record), number, *faults), None
+        return Line(number, (), (*faults, Fault("bad_json")))
+    return _line_of(read_record(record), number, faults)
 
 
 def _no_constant(name: str) -> object:

@@ -58,8 +58,8 @@ class GraphTables:
         self._db.executemany("INSERT INTO entities VALUES (?,?,?,?,?)", map(_entity_row, entities))
         edges = ((*triple, _text(state.edges[triple])) for triple in sorted(state.edges))
         self._db.executemany("INSERT INTO edges VALUES (?,?,?,?)", edges)
-        terms = sorted({term for entity in entities for term in _terms(entity, self._indexed)})
-        self._db.executemany("INSERT INTO terms VALUES (?,?,?)", terms)
+        terms = sorted([term for entity in entities for term in _terms(entity, self._indexed)])
+        self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", terms)
         for statement in filter(str.strip, INDEXES.split(";")):
             self._db.execute(statement)
 
@@ -91,10 +91,10 @@ class GraphTables:
         if before is not None:
             self._drop_terms(before)
         self._db.execute(_PUT, _entity_row(entity))
-        self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", list(_terms(entity, self._indexed)))
+        self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", _terms(entity, self._indexed))
 
     def _drop_terms(self, entity: Entity) -> None:
-        self._db.executemany("DELETE FROM terms WHERE name=? AND key=? AND id=?", list(_terms(entity, self._indexed)))
+        self._db.executemany("DELETE FROM terms WHERE name=? AND key=? AND id=?", _terms(entity, self._indexed))
 
     def entity(self, ident: str) -> Entity | None:
         """Return the entity of an id."""
@@ -137,7 +137,7 @@ class GraphTables:
 
 
 def _text(properties: Mapping[str, Any]) -> str:
-    return _ENCODE(properties).decode()
+    return _ENCODE(properties).decode() if properties else "{}"
 
 
 def _entity_row(entity: Entity) -> tuple[str, str, str, str, str]:
@@ -149,7 +149,10 @@ def _entity(row: tuple[str, str, str, str, str]) -> Entity:
     return Entity(ident, type_, _DECODE(text), created_at, updated_at)
 
 
-def _terms(entity: Entity, indexed: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    for name in indexed & entity.properties.keys():
-        for key in value_keys(entity.properties[name]):
-            yield name, key, entity.id
+def _terms(entity: Entity, indexed: frozenset[str]) -> Iterable[tuple[str, str, str]]:
+    return [
+        (name, key, entity.id)
+        for name, value in entity.properties.items()
+        if name in indexed
+        for key in value_keys(value)
+    ]
