@@ -21,6 +21,7 @@ from kbd.store.knowledge_paths import git_root
 from kbd.store.ledger import Ledger
 from kbd.store.locks import Locks
 from kbd.store.scan import excluded_folder
+from kbd.store.writers import Sightings, decode_sightings, path_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,17 @@ class Frame:
         """Return the bases of the config with their ids."""
         ids = base_ids(self.ledger, self.config.bases)
         types, signals = entry_types(self.config), dict(self.config.types)
-        return [(b, BaseSpec(ids[b.name], b.name, types, signals, self.config.decay.marker)) for b in self.config.bases]
+        marker = self.config.decay.marker
+        return [
+            (base, BaseSpec(ids[base.name], base.name, types, signals, marker, bool(self.sightings(base))))
+            for base in self.config.bases
+        ]
+
+    def sightings(self, base: BaseConfig) -> Sightings:
+        """Return the other writers that were last seen beside a base; none that writing is shared with."""
+        if self.config.write.shared:
+            return {}
+        return decode_sightings(self.ledger.meta(f"writers:{path_beside(base.relations)}"))
 
     def sources(self) -> Iterator[tuple[SourceConfig, SourceSpec]]:
         """Yield each root of each source with its id.

@@ -18,7 +18,7 @@ from kbd.engine.writing import Writer
 from kbd.errors import FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
-from kbd.store.base_files import NoteFile, read_base
+from kbd.store.base_files import NoteFile, is_synced, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
 from kbd.store.temporary import sweep_state, sweep_temporaries
 
@@ -151,6 +151,8 @@ class Engine:
     def _resync(self, spec: BaseSpec, files: Sequence[NoteFile], clock: Clock) -> None:
         """Bring the ledger in step with files that were just read or written under their locks."""
         known = lessons.notes_of(self.frame.ledger.db, spec.id)
+        if not lessons.entries_on_the_way(self.frame.ledger.db, spec.id):
+            files = [f for f in files if f.path not in known or not is_synced(f, known[f.path])]
         read = {f.path for f in files}
         others = [
             NoteFile(r.path, r.archive, r.sha, r.size, r.mtime_ns, r.ino, None)

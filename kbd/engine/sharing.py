@@ -30,21 +30,17 @@ class Sharing:
 
     frame: Frame
 
-    def is_foreign(self, base: BaseConfig, clock: Clock) -> bool:
-        """Tell whether another kbd has written here since the last look, and not in agreement with this one.
-
-        Its numbers are then no person's edits: files are taken in as after a restore.
-        """
+    def sees_others(self, base: BaseConfig, clock: Clock) -> bool:
+        """Look for writers that write here without agreement; their numbers are then no person's edits."""
         if self.frame.config.write.shared:
             return False
         path = writers.path_beside(base.relations)
-        before = self._seen(path)
         try:
-            standing = writers.look(path, self._me(), before, clock.real)
+            standing = writers.look(path, self._me(), self._seen(path), clock.real)
         except FileUnreadable:
-            return bool(before)  # `turn` says what is wrong
+            return False  # `turn` says so, and lets nothing be written
         self._remember(path, standing)
-        return bool(standing.others or before)
+        return bool(standing.sightings)
 
     def turn(self, base: BaseConfig, clock: Clock, *, wants: bool) -> Turn:
         """Return whether to write, and stamp this writer: if it wants to write, or has its line there already."""

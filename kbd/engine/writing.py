@@ -85,7 +85,8 @@ class Writer:
         db = self.frame.ledger.db
         work = "SELECT EXISTS (SELECT 1 FROM entries WHERE base=?1 AND moving IS NOT NULL AND gone_on IS NULL) OR "
         work += "EXISTS (SELECT 1 FROM relations WHERE base=?1 AND dirty=1)"
-        return bool(db.execute(work, (spec.id,)).fetchone()[0]) or pending(self.frame, spec.id) > 0
+        due = lessons.due_by_file(db, spec.id, markers=bool(self.frame.config.decay.marker))
+        return bool(db.execute(work, (spec.id,)).fetchone()[0]) or bool(due)
 
     def _live(
         self,
@@ -243,9 +244,3 @@ class Writer:
         for _, _, kept in self.kept:
             kept.close()
         self.kept = []
-
-
-def pending(frame: Frame, base: int) -> int:
-    """Return how many entries of a base wait to be written."""
-    markers = bool(frame.config.decay.marker)
-    return sum(1 for row in lessons.entries_of(frame.ledger.db, base) if row.differs_from_file(markers=markers))

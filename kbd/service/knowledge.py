@@ -38,6 +38,7 @@ class BaseSpec:
         id: its id in the ledger; name: its name.
         types: known entry types; signals: signal phrases of types that the config adds.
         marker: the dormancy marker, "" for none.
+        is_foreign: another kbd writes into the files: what they say is taken in as after a restore, not as edits.
     """
 
     id: int
@@ -45,6 +46,7 @@ class BaseSpec:
     types: frozenset[str]
     signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     marker: str = "⚠️"
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +98,26 @@ class _Sync:
         self.now, self.today = now, now.date()
         row = self.db.execute("SELECT first_read FROM bases WHERE id=?", (base.id,)).fetchone()
         self.first = row[0] is None
-        self.intake = Intake(ledger, base.id, now, bool(base.marker), ledger.meta("recovered") == "1")
+        recovered = base.is_foreign or ledger.meta("recovered") == "1"
+        self.intake = Intake(ledger, base.id, now, bool(base.marker), recovered)
         self.changed = False
         self.since: list[date] = []
         self.dirty: set[int] = set()
 
     def run(self, files: Sequence[NoteFile], kept: set[str], known: dict[str, NoteRow], *, complete: bool) -> Synced:
-        rows = lessons.entries_of(self.db, self.base.id, gone=True)
         seen: list[Seen] = []
         for file in files:
             if file.data is not None:
                 seen.extend(self._parse(file, file.data, known.get(file.path)))
-        paired = pair_up(seen, rows, kept, self.today)
+        there = kept | {f.path for f in files}
+        paired = pair_up(seen, self._rows(seen, all_there=there >= set(known)), kept, self.today)
         for one, row, renamed in paired.same:
             self._update(one, row, renamed=renamed)
         for one in paired.new:
             self._insert(one)
         for row in paired.gone:
             self._lose(row)
-        for path in set(known) - kept - {f.path for f in files}:
+        for path in set(known) - there:
             self.db.execute("DELETE FROM notes WHERE path=?", (path,))
         recount(self.db, self.dirty, self.today)
         if self.first and complete:
@@ -123,6 +126,20 @@ class _Sync:
                 (self.today.isoformat(), self.today.isoformat(), self.base.id),
             )
         return Synced(self.changed, self._rewind())
+
+    def _rows(self, seen: Sequence[Seen], *, all_there: bool) -> list[EntryRow]:
+        """Return the rows to pair: all, or those of the files read where each entry still stands at its place.
+
+        A base of a thousand files has one of them written at a time.
+        """
+        if all_there and seen:
+            near = [row for path in {s.path for s in seen} for row in lessons.entries_of_file(self.db, path)]
+            places = {(r.file, r.place): (r.norm, r.section, r.body) for r in near if r.moving is None}
+            if len(places) == len(near) == len(seen) and all(
+                places.get((s.path, s.place)) == (s.entry.norm, s.entry.section, s.entry.body) for s in seen
+            ):
+                return near
+        return lessons.entries_of(self.db, self.base.id, gone=True)
 
     def _rewind(self) -> bool:
         """Let transcripts be read again for what appeared: all for a base's first entries, else those since."""
@@ -243,7 +260,10 @@ class _Sync:
 
     def _update(self, one: Seen, row: EntryRow, *, renamed: bool) -> None:
         entry = one.entry
-        lessons.update_entry(self.db, row.id, gone_on=None, **self._columns(one))
+        columns = self._columns(one)
+        if not renamed and self._is_known(one, row, columns):
+            return
+        lessons.update_entry(self.db, row.id, gone_on=None, **columns)
         if row.gone_on is not None:
             self.changed = True
             self.since.append(row.gone_on)
@@ -267,6 +287,12 @@ class _Sync:
             self.intake.set_state(row, State.ARCHIVED, "moved to the archive by hand", archive=True)
         self.intake.take(one, lessons.entry_row(self.db, row.id))
         self.dirty.add(row.id)
+
+    def _is_known(self, one: Seen, row: EntryRow, columns: Mapping[str, object]) -> bool:
+        """Tell whether nothing came with this reading: a file is read anew as a whole when one entry changes."""
+        at_rest = row.moving is None and row.due is None and row.gone_on is None and not self.intake.recovered
+        in_place = (row.state is State.ARCHIVED) is one.archive and one.entry.created in (None, row.created)
+        return at_rest and in_place and all(getattr(row, name) == value for name, value in columns.items())
 
     def _lose(self, row: EntryRow) -> None:
         if self._succeeded_by_twin(row):

@@ -81,13 +81,7 @@ class Projector:
 
     def due_files(self, base: int) -> list[str]:
         """Return the files of a base that say something else than the ledger."""
-        markers = bool(self.policy.marker)
-        due = {
-            row.file
-            for row in lessons.entries_of(self.ledger.db, base)
-            if row.moving is None and row.differs_from_file(markers=markers)
-        }
-        return sorted(due)
+        return list(lessons.due_by_file(self.ledger.db, base, markers=bool(self.policy.marker)))
 
     def write_file(self, path: str, resync: Resync) -> Written:
         """Write one file if it may be written now; 0 entries if not, or if there was nothing to write after all.

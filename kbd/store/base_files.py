@@ -38,6 +38,11 @@ def describe(path: str, data: bytes) -> NoteFile:
     )
 
 
+def is_synced(file: NoteFile, row: NoteRow) -> bool:
+    """Tell whether a file is as it was when last synced."""
+    return (file.sha, file.mtime_ns, file.ino) == (row.sha, row.mtime_ns, row.ino)
+
+
 def read_base(
     patterns: Sequence[str], known: Mapping[str, NoteRow], anew: Collection[str] = ()
 ) -> tuple[list[NoteFile], list[Problem]]:

@@ -61,9 +61,13 @@ class EntryRow:
     citations: int
     sessions: int
     listed: int
+    last_line: int = 0
 
     def differs_from_file(self, *, markers: bool) -> bool:
-        """Tell whether the file says something else than the ledger wants, or is silent where there is something."""
+        """Tell whether the file says something else than the ledger wants, or is silent where there is something.
+
+        `due_by_file` asks the same of all entries.
+        """
         if self.file_ref is None:
             return self.pair != Pair(0, None) or self.state is not State.ACTIVE
         state = self.file_state or State.ACTIVE
@@ -142,6 +146,7 @@ def _entry(r: sqlite3.Row) -> EntryRow:
         citations=r["citations"],
         sessions=r["sessions"],
         listed=r["listed"],
+        last_line=r["last_line"],
     )
 
 
@@ -150,6 +155,23 @@ def entries_of(db: sqlite3.Connection, base: int, *, gone: bool = False) -> list
     where = "" if gone else "AND gone_on IS NULL"
     rows = db.execute(f"SELECT * FROM entries WHERE base=? {where} ORDER BY file, place, id", (base,))  # noqa: S608 - constants
     return [_entry(r) for r in rows]
+
+
+_DIFFERS = """
+  CASE WHEN file_ref IS NULL THEN ref!=0 OR last IS NOT NULL OR state!='active'
+  ELSE file_ref!=ref OR file_last IS NOT last OR coalesce(file_state, 'active')!=state
+    OR (:markers AND state!='archived' AND (file_marker!=0)!=(state='dormant')) END
+"""
+
+
+def due_by_file(db: sqlite3.Connection, base: int, *, markers: bool) -> dict[str, int]:
+    """Return how many entries differ from what their file says, by path in order; those on their way not included."""
+    rows = db.execute(
+        "SELECT file, count(*) FROM entries WHERE base=:base AND gone_on IS NULL AND moving IS NULL "
+        f"AND {_DIFFERS} GROUP BY file ORDER BY file",  # noqa: S608 - a constant
+        {"base": base, "markers": markers},
+    )
+    return {str(r[0]): int(r[1]) for r in rows}
 
 
 def entries_on_the_way(db: sqlite3.Connection, base: int) -> list[EntryRow]:
