@@ -15,6 +15,7 @@ from kbd.store.ledger.lessons import NoteRow
 from kbd.store.notes import archive_of, is_archive, knowledge_files
 
 MAX_BYTES = 64 << 20
+_NEVER_NS = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,18 @@ class NoteFile:
 
 
 def describe(path: str, data: bytes) -> NoteFile:
-    """Return a file with these bytes, as they were just read or written."""
-    seen = os.stat(path)
-    return NoteFile(
-        path, is_archive(path), hashlib.sha256(data).hexdigest(), len(data), modified_ns(seen), inode(seen), data
-    )
+    """Return a file with these bytes, as they were just read or written.
+
+    If something else stands there by now, the stamp is one that no file has, so that the next look reads it.
+    """
+    sha = hashlib.sha256(data).hexdigest()
+    try:
+        seen = os.stat(path)
+        is_current = read_regular(path, MAX_BYTES) == data
+    except (FileNotFoundError, FileUnreadable):
+        return NoteFile(path, is_archive(path), sha, len(data), _NEVER_NS, 0, data)
+    mtime_ns = modified_ns(seen) if is_current else _NEVER_NS
+    return NoteFile(path, is_archive(path), sha, len(data), mtime_ns, inode(seen), data)
 
 
 def is_synced(file: NoteFile, row: NoteRow) -> bool:

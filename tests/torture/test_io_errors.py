@@ -45,8 +45,8 @@ REFUSED_AT_START = 9
 
 def two_passes(world: World, rest: Callable[[], None]) -> int:
     """Be a daemon for two passes: what the first one could not do, the second makes good without a restart."""
-    config = load_config(world.root / "config.yaml")
     try:
+        config = load_config(world.root / "config.yaml")
         with InstanceLock(world.state):
             engine = Engine(config, world.state, {}, str(world.root / "home"), world.now)
             try:

