@@ -184,6 +184,8 @@ def _renamed(real: str, dir_fd: int, new_name: str, old: bytes, new: bytes) -> R
         _require(current, old, real)
         # After an exchange this inode has the temporary's name: no sweep may take it before it was looked at.
         locked = mark_in_use(current)
+        # Of the new file, while it has a name that nobody else knows: a rename does not change it.
+        mtime_ns = os.stat(new_name, dir_fd=dir_fd, follow_symlinks=False).st_mtime_ns
         if exchange(new_name, name, dir_fd=dir_fd):
             late = _foreign(new_name, dir_fd, old)
             if late is not None:
@@ -194,7 +196,6 @@ def _renamed(real: str, dir_fd: int, new_name: str, old: bytes, new: bytes) -> R
         if locked:
             fcntl.flock(current, fcntl.LOCK_UN)
         _sync_directory(dir_fd)
-        mtime_ns = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mtime_ns
         failed.pop_all()
     return Replaced(real, mtime_ns, KeptFile(current, old if late is None else None), late)
 
