@@ -47,10 +47,10 @@ def successors(view: View, group: AcyclicGroup, ident: str) -> set[str]:
 
 
 def path_back(view: View, group: AcyclicGroup, source: str, target: str) -> list[str]:
-    """Return a shortest way from `target` to `source`, both included: what a relation between them would close.
+    """Return a way from `target` to `source`, both included: what a relation between them would close.
 
-    Searches from both ends, always from where less was looked at, so that a relation at either end of a long chain costs
-    little. Empty if there is no way.
+    Searches from both ends, always from where less was looked at, so that a relation at either end of a long chain
+    costs little. Empty if there is no way.
     """
     if source == target:
         return [source]

@@ -1,7 +1,7 @@
 """A graph in the formats of other tools: Cypher, GraphML, Turtle and JSON. Pure: entities and relations in, lines out.
 
-Properties keep their JSON types as far as a format has them; what it lacks (objects, lists of mixed types) is written as
-JSON text. Types and relations become labels, and names are escaped, never trusted.
+Properties keep their JSON types as far as a format has them; what it lacks (objects, lists of mixed types) is written
+as JSON text. Types and relations become labels, and names are escaped, never trusted.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from kbd.core.operations import Edge, Entity
 
 _PREFIX = "urn:kbd:"
+# RFC 3986, section 2.3.
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _XML_UNFIT = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF], "\ufffd")
 
 
@@ -49,12 +50,12 @@ def as_cypher(entities: Iterable[Entity], edges: Iterable[Edge]) -> Iterator[str
         yield f"CREATE (:Entity:{_cypher_name(entity.type)} {_cypher_map(properties)});"
     for edge in edges:
         ends = f"(a:Entity {{id: {_cypher_text(edge.source)}}}), (b:Entity {{id: {_cypher_text(edge.target)}}})"
-        properties = f" {_cypher_map(edge.properties)}" if edge.properties else ""
-        yield f"MATCH {ends} CREATE (a)-[:{_cypher_name(edge.rel)}{properties}]->(b);"
+        held = f" {_cypher_map(edge.properties)}" if edge.properties else ""
+        yield f"MATCH {ends} CREATE (a)-[:{_cypher_name(edge.rel)}{held}]->(b);"
 
 
 def _cypher_name(name: str) -> str:
-    return "`" + (name or "_").replace("`", "``").replace("\\", "\\\\") + "`"
+    return "`" + (name or "_").replace("`", "``") + "`"
 
 
 def _cypher_text(text: str) -> str:
@@ -158,7 +159,8 @@ def _pairs(properties: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _iri(kind: str, name: str) -> str:
-    return f"<{_PREFIX}{kind}:{quote(name, safe='')}>"
+    encoded = "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in name.encode())
+    return f"<{_PREFIX}{kind}:{encoded}>"
 
 
 def _turtle_value(value: Any) -> str:

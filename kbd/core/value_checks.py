@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from kbd.core.graph_state import value_key
 from kbd.core.moments import day_of, moment_of
@@ -17,6 +16,8 @@ from kbd.core.redact import redact
 from kbd.core.schema import PropertyRule, near
 
 _EMAIL = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]+")
+# A scheme, and a host or, of the schemes that have none, what follows.
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#]+\S*|file:///\S+|(?:mailto|urn):[^\s/]\S*")
 _SHOWN = 60
 
 
@@ -120,13 +121,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_url(value: object) -> bool:
-    if not isinstance(value, str) or re.search(r"\s", value):
-        return False
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return False
-    return bool(parts.scheme and (parts.netloc or parts.scheme in ("mailto", "file", "urn")))
+    return isinstance(value, str) and _URL.fullmatch(value) is not None
 
 
 _FITS: dict[str, Callable[[Any], bool]] = {

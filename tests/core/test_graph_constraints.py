@@ -67,7 +67,7 @@ CASES = [
     ("Created Task has status=open", {"status": "open"}, True),
     ("created < 5", {"created": 3}, True),
     ("id = 't1'", {}, True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "properties", "expected"), CASES, ids=[f"{t} {p}" for t, p, _ in CASES])
@@ -77,10 +77,29 @@ def test_an_expression_has_its_value(text, properties, expected):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a", "a >=", "a >= b c", "(a exists", "a in b", "a in []", "if a exists", "a exists exists", "1 exists", "= 3",
-     "a ; b", "a.b.c() = 1", "not", "(" * 100 + "a exists" + ")" * 100, "not " * 100 + "a exists", "a = " + "9" * 3000,
-     "Task.a = 1 and Other: b", "lambda: 0", "a = b = c"],
-)  # fmt: skip
+    [
+        "",
+        "a",
+        "a >=",
+        "a >= b c",
+        "(a exists",
+        "a in b",
+        "a in []",
+        "if a exists",
+        "a exists exists",
+        "1 exists",
+        "= 3",
+        "a ; b",
+        "a.b.c() = 1",
+        "not",
+        "(" * 100 + "a exists" + ")" * 100,
+        "not " * 100 + "a exists",
+        "a = " + "9" * 3000,
+        "Task.a = 1 and Other: b",
+        "lambda: 0",
+        "a = b = c",
+    ],
+)
 def test_what_is_no_expression_is_refused(text):
     with pytest.raises(RuleFault):
         parse_rule(text, {"Task", "Other"})

@@ -10,20 +10,53 @@ from kbd.core.operations import FAULTS, KINDS, Operation, canonical_operation, r
 from tests.core.graph_world import AT, create, relate
 
 FOREIGN = [
-    ({"op": "relate", "relation": {"from": "a", "rel": "r", "to": "b"}}, [("relate", "a")], ["nested_relation", "missing_timestamp"]),
-    ({"op": "create", "relation": {"from": "a", "type": "r", "to": "b"}}, [("relate", "a")], ["nested_relation", "missing_timestamp"]),
+    (
+        {"op": "relate", "relation": {"from": "a", "rel": "r", "to": "b"}},
+        [("relate", "a")],
+        ["nested_relation", "missing_timestamp"],
+    ),
+    (
+        {"op": "create", "relation": {"from": "a", "type": "r", "to": "b"}},
+        [("relate", "a")],
+        ["nested_relation", "missing_timestamp"],
+    ),
     ({"op": "relate", "from_id": "a", "relation_type": "r", "to_id": "b", "timestamp": AT}, [("relate", "a")], []),
-    ({"op": "create", "entity": {"id": "e", "type": "Relation", "properties": {"from": "a", "rel": "r", "to": "b"}}, "timestamp": AT},
-     [("relate", "a")], ["relation_as_entity"]),
-    ({"op": "create", "entity": {"id": "e", "type": "Relation", "properties": {"name": "x"}}, "timestamp": AT}, [("create", "e")], []),
+    (
+        {
+            "op": "create",
+            "entity": {"id": "e", "type": "Relation", "properties": {"from": "a", "rel": "r", "to": "b"}},
+            "timestamp": AT,
+        },
+        [("relate", "a")],
+        ["relation_as_entity"],
+    ),
+    (
+        {"op": "create", "entity": {"id": "e", "type": "Relation", "properties": {"name": "x"}}, "timestamp": AT},
+        [("create", "e")],
+        [],
+    ),
     ({"op": "create", "entity": {"id": "e", "type": "T", "properties": {}}}, [("create", "e")], ["missing_timestamp"]),
     ({"op": "create", "entity": {"id": "e", "type": "T", "properties": {}, "created": AT}}, [("create", "e")], []),
-    ({"op": "create", "entity": {"id": 7, "type": "T", "name": "x"}, "timestamp": AT}, [("create", "7")], ["loose_properties", "id_not_text"]),
+    (
+        {"op": "create", "entity": {"id": 7, "type": "T", "name": "x"}, "timestamp": AT},
+        [("create", "7")],
+        ["loose_properties", "id_not_text"],
+    ),
     ({"op": "create", "entity": {"id": "e"}, "timestamp": AT}, [("create", "e")], []),
-    ({"op": "create", "entity": {"id": "e", "type": "T", "properties": [{"key": "a", "value": 1}]}, "timestamp": AT},
-     [("create", "e")], ["loose_properties"]),
-    ({"op": "create", "entity": {"id": "e", "type": "T", "relations": [{"relation_type": "r", "to_id": "b"}, 3]}, "timestamp": AT},
-     [("create", "e"), ("relate", "e")], ["nested_relation", "bad_operation"]),
+    (
+        {"op": "create", "entity": {"id": "e", "type": "T", "properties": [{"key": "a", "value": 1}]}, "timestamp": AT},
+        [("create", "e")],
+        ["loose_properties"],
+    ),
+    (
+        {
+            "op": "create",
+            "entity": {"id": "e", "type": "T", "relations": [{"relation_type": "r", "to_id": "b"}, 3]},
+            "timestamp": AT,
+        },
+        [("create", "e"), ("relate", "e")],
+        ["nested_relation", "bad_operation"],
+    ),
     ({"id": "e", "type": "T", "properties": {}}, [("create", "e")], ["implied_operation", "missing_timestamp"]),
     ({"from": "a", "rel": "r", "to": "b", "timestamp": AT}, [("relate", "a")], ["implied_operation"]),
     ({"op": "update", "id": "e", "properties": [1], "timestamp": AT}, [("update", "e")], ["loose_properties"]),
@@ -35,7 +68,7 @@ FOREIGN = [
     ([], [], ["not_an_object"]),
     (None, [], ["not_an_object"]),
     ({"op": "compact", "timestamp": AT}, [], []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("record", "operations", "faults"), FOREIGN, ids=range(len(FOREIGN)))
@@ -82,9 +115,32 @@ def test_an_operation_comes_back_from_its_record(operation, by):
     assert (canonical_operation(record_of(operation)) is None) == bool(by)
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=6), lambda inner: st.lists(inner, max_size=3)
-                    | st.dictionaries(st.sampled_from(["op", "entity", "id", "type", "properties", "from", "rel", "to",
-                                                       "relation", "relations", "timestamp", "key"]), inner, max_size=6))  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "op",
+                    "entity",
+                    "id",
+                    "type",
+                    "properties",
+                    "from",
+                    "rel",
+                    "to",
+                    "relation",
+                    "relations",
+                    "timestamp",
+                    "key",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+)
 
 
 @given(JSON, st.sampled_from([*KINDS, None]))

@@ -107,9 +107,25 @@ def test_a_text_that_looks_like_a_reference_stays_in_a_text_property():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a", "{}", "[]", "- a b", "- {op: fly}", "- {op: create}", "- {op: relate, from: a}", "- {op: delete, idd: x}", "[",
-     "- {op: create, type: T, properties: [1]}", "- CREATE T {", "- {op: update}", "steps: 3", "- [[[]]]", "- CREATE"],
-)  # fmt: skip
+    [
+        "",
+        "a",
+        "{}",
+        "[]",
+        "- a b",
+        "- {op: fly}",
+        "- {op: create}",
+        "- {op: relate, from: a}",
+        "- {op: delete, idd: x}",
+        "[",
+        "- {op: create, type: T, properties: [1]}",
+        "- CREATE T {",
+        "- {op: update}",
+        "steps: 3",
+        "- [[[]]]",
+        "- CREATE",
+    ],
+)
 def test_what_is_no_plan_is_told(text):
     plan = read_plan(text.encode(), "plan.yaml")
     assert plan.problems

@@ -102,9 +102,36 @@ def test_no_bytes_crash_the_reader(data):
     assert (reading.schema is None) == bool(reading.problems)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda inner: st.lists(inner, max_size=3)
-       | st.dictionaries(st.sampled_from(["types", "relations", "constraints", "T", "required", "properties", "rule", "x",
-                                          "min", "enum", "aliases", "default", "inverse", "unique"]), inner, max_size=4)))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "types",
+                        "relations",
+                        "constraints",
+                        "T",
+                        "required",
+                        "properties",
+                        "rule",
+                        "x",
+                        "min",
+                        "enum",
+                        "aliases",
+                        "default",
+                        "inverse",
+                        "unique",
+                    ]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+    )
+)
 def test_no_tree_crashes_the_reader(tree):
     reading = read_schema(repr(tree).replace("None", "null").encode("utf-8", "replace"), "schema.yaml")
     assert (reading.schema is None) == bool(reading.problems)

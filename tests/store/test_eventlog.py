@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
@@ -64,10 +65,15 @@ FOREIGN = [
     (b'{"op":"create","entity":{"id":"a","type":"T","properties":{"x":"\\ud800"}}}\n', [], {1: ["not_text"]}),
     (b"[" * 200_000 + b"\n" + line(create("a", "T")), ["a"], {1: ["bad_json"]}),
     (b'null\n3\n"x"\n[]\n', [], dict.fromkeys(range(1, 5), ["not_an_object"])),
-    (b'{"op":"create","entity":{"id":"a","type":"T","properties":{"n":123456789012345678901234567890}},"timestamp":"' + AT.encode()
-     + b'"}\n', ["a"], {}),
+    (
+        b'{"op":"create","entity":{"id":"a","type":"T","properties":{"n":123456789012345678901234567890}},"timestamp":"'
+        + AT.encode()
+        + b'"}\n',
+        ["a"],
+        {},
+    ),
     (b"x" * 20 + b"\0\n" + line(create("a", "T")), ["a"], {1: ["bad_json"]}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("data", "found", "faults"), FOREIGN, ids=range(len(FOREIGN)))
@@ -146,22 +152,21 @@ def test_steps_without_the_others_never_count(tmp_path, kept):
     )
 
 
-@given(st.lists(st.sampled_from([*PLAN.splitlines(keepends=True), line(create("x", "T")), b"bad\n", b"\n"]), max_size=12),
-       st.integers(1, 300))  # fmt: skip
+@given(
+    st.lists(st.sampled_from([*PLAN.splitlines(keepends=True), line(create("x", "T")), b"bad\n", b"\n"]), max_size=12),
+    st.integers(1, 300),
+)
 def test_reading_on_from_any_end_gives_the_same_lines(pieces, at):
     data = b"".join(pieces)
-    with open(os.devnull, "rb"):
-        whole = _read_bytes(data)
-        before = _read_bytes(data[:at])
-        after = _read_bytes(data, before[0])
+    whole = _read_bytes(data)
+    before = _read_bytes(data[:at])
+    after = _read_bytes(data, before[0])
     assert before[1] + after[1] == whole[1]
     assert after[0] == whole[0]
 
 
 def _read_bytes(data, start=START):
-    path = f"/dev/shm/kbd-eventlog-{os.getpid()}" if os.path.isdir("/dev/shm") else f"/tmp/kbd-eventlog-{os.getpid()}"  # noqa: S108
-    with open(path, "wb+") as file:
-        os.unlink(path)
+    with tempfile.TemporaryFile() as file:
         file.write(data)
         file.flush()
         log = Log(file, start)
@@ -198,7 +203,7 @@ def test_a_writer_that_waited_for_a_replaced_log_takes_the_new_one(tmp_path):
             path.write_bytes(line(create("n", "T")))
             held.close()
 
-    held = open(path, "rb+")  # noqa: SIM115
+    held = open(path, "rb+")  # noqa: SIM115 - closed to let the lock go
     assert eventlog.try_flock(held.fileno())
     with writing(path, 1.0, replaced) as writer:
         assert writer.append([create("b", "T")], read(path)[0].end, "p")

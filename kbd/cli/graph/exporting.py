@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -31,4 +32,5 @@ def export(ground: Ground, format_: str, graph_only: bool) -> None:
             yield from knowledge.edges() if knowledge else ()
 
         for line in FORMATS[format_](entities(), edges()):
-            emit(safe(line))
+            # A terminal gets what is safe to see; a file the exact text.
+            emit(safe(line) if sys.stdout.isatty() else line)
