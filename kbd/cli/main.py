@@ -22,6 +22,7 @@ COMMANDS = {
     "context": "kbd.cli.context:context",
     "decay": "kbd.cli.foretelling:decay",
     "doctor": "kbd.cli.doctor:doctor",
+    "export": "kbd.cli.graph.exporting:export",
     "forecast": "kbd.cli.foretelling:forecast",
     "forget": "kbd.cli.changing:forget",
     "hook": "kbd.cli.hooking:hook",
