@@ -22,7 +22,7 @@ from kbd.core.undoing import Change, moved
 from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import notes
-from kbd.store.base_files import MAX_BYTES, NoteFile, describe
+from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe
 from kbd.store.files import KeptFile, Replaced, create_file, read_with_stat, replace_file
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
@@ -113,6 +113,9 @@ class Mover:
         """Note where the block stands; the sync that follows finds it there, and others of its title where they are."""
         with self.ledger.transaction() as db:
             lessons.update_entry(db, row.id, moving=None, **({"file": move.target} if event == "moved" else {}))
+            for path in (move.source, move.target):
+                # Until then its place is that in the file it came from: both must be read, whatever happens now.
+                db.execute("UPDATE notes SET mtime_ns=? WHERE path=?", (NEVER_NS, path))
             for path, mtime_ns in move.written.items():
                 db.execute("UPDATE notes SET wrote_mtime_ns=? WHERE path=?", (mtime_ns, path))
             move.remember(db)

@@ -15,7 +15,8 @@ from kbd.store.ledger.lessons import NoteRow
 from kbd.store.notes import archive_of, is_archive, knowledge_files
 
 MAX_BYTES = 64 << 20
-_NEVER_NS = -1
+NEVER_NS = -1
+"""The modification time in the stamp of a file that is to be read anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ def describe(path: str, data: bytes) -> NoteFile:
         seen = os.stat(path)
         is_current = read_regular(path, MAX_BYTES) == data
     except (FileNotFoundError, FileUnreadable):
-        return NoteFile(path, is_archive(path), sha, len(data), _NEVER_NS, 0, data)
-    mtime_ns = modified_ns(seen) if is_current else _NEVER_NS
+        return NoteFile(path, is_archive(path), sha, len(data), NEVER_NS, 0, data)
+    mtime_ns = modified_ns(seen) if is_current else NEVER_NS
     return NoteFile(path, is_archive(path), sha, len(data), mtime_ns, inode(seen), data)
 
 
