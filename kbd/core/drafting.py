@@ -105,7 +105,7 @@ def inserted(
         Refused: read back, it would not be the entry that was meant, or another one would change.
     """
     before = parse(data, types, marker)
-    path = _usual_section(before, words.type) if section is None else _section(before.outline, section)
+    path = usual_section(before, words.type) if section is None else _section(before.outline, section)
     after = insert(data, block_of(words, today, before.newline), path)
     parsed = parse(after, types, marker)
     new = [entry for entry in parsed.entries if entry.norm == words.norm]
@@ -139,7 +139,7 @@ def _section(outline: Outline, wanted: str) -> str:
     return f"{tops[0].section} / {wanted}" if is_titled and wanted else wanted
 
 
-def _usual_section(parsed: Parsed, type_: str) -> str:
+def usual_section(parsed: Parsed, type_: str) -> str:
     """Return where an entry of a type belongs: under a heading of its name, else beside its like, else at the end."""
     paths = [heading.section for heading in parsed.outline.headings]
     names = {type_, f"{type_}s", f"{type_}es"}
