@@ -18,9 +18,11 @@ from kbd.errors import KbdError
 # Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
     "add": "kbd.cli.adding:add_entry",
+    "adopt": "kbd.cli.adopting:adopt_file",
     "classify": "kbd.cli.classifying:classify",
     "context": "kbd.cli.context:context",
     "decay": "kbd.cli.foretelling:decay",
+    "detach": "kbd.cli.leaving:detach",
     "doctor": "kbd.cli.doctor:doctor",
     "export": "kbd.cli.graph.exporting:export",
     "forecast": "kbd.cli.foretelling:forecast",
@@ -36,6 +38,7 @@ COMMANDS = {
     "pause": "kbd.cli.pausing:pause",
     "pin": "kbd.cli.changing:pin",
     "relate": "kbd.cli.linking:relate",
+    "purge": "kbd.cli.leaving:purge",
     "rescan": "kbd.cli.running:rescan",
     "restore": "kbd.cli.changing:restore",
     "resume": "kbd.cli.pausing:resume",

@@ -82,8 +82,20 @@ def render(ref: int, last: date | None, state: State, extra: Iterable[tuple[str,
     A pair with an empty key is a bare word, as `parse_comment` gives it.
     """
     pairs = [f"ref:{ref}", f"last:{last.isoformat() if last else 'none'}", f"decay:{state.value}"]
-    pairs += [_harmless(f"{key}:{value}" if key else value) for key, value in extra]
+    return _comment_of([*pairs, *_texts(extra)])
+
+
+def render_extra(extra: Iterable[tuple[str, str]]) -> str:
+    """Return a comment of further pairs alone: it says nothing of counters."""
+    return _comment_of(_texts(extra))
+
+
+def _comment_of(pairs: Iterable[str]) -> str:
     return f"<!-- {' | '.join(pairs)} -->"
+
+
+def _texts(extra: Iterable[tuple[str, str]]) -> list[str]:
+    return [_harmless(f"{key}:{value}" if key else value) for key, value in extra]
 
 
 def _harmless(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from kbd.core.headline import DEFAULT_MARKER, marker_end
-from kbd.core.metadata import render
+from kbd.core.metadata import render, render_extra
 from kbd.core.model import Entry, Span, State
 from kbd.core.outline import Outline, ends_index, read_outline
 from kbd.core.textlines import Kind
@@ -60,6 +60,18 @@ def edits_for(
     `marker` "" it is not touched.
     """
     return (*_marker_edits(data, entry, state, marker), *_comment_edits(data, entry, ref, last, state))
+
+
+def bare_edits(data: bytes, entry: Entry, marker: str = DEFAULT_MARKER) -> tuple[Edit, ...]:
+    """Return the edits that take an entry's counters and marker out; other keys of its comment stay, as a comment."""
+    edits = _marker_edits(data, entry, State.ACTIVE, marker)
+    if entry.meta is None:
+        return edits
+    others = list(entry.comments)
+    if entry.meta.extra:
+        kept = render_extra(entry.meta.extra).encode("utf-8", "surrogateescape")
+        edits = (*edits, Edit(_alone(data, others.pop(0)), kept))
+    return (*edits, *(Edit(span, b"") for span in _removed(data, others)))
 
 
 def cut(data: bytes, entry: Entry) -> tuple[bytes, bytes]:
@@ -130,10 +142,15 @@ def _comment_edits(data: bytes, entry: Entry, ref: int, last: date | None, state
     if len(entry.comments) == 1 and says == (ref, last, True, state):
         return ()
     first, *others = entry.comments
-    raw = data[first.start : first.end]
-    span = Span(first.start + raw.index(b"<!--"), first.start + raw.rindex(b"-->") + len(b"-->"))
+    span = _alone(data, first)
     comment = render(ref, last, state, meta.extra).encode("utf-8", "surrogateescape")
     return (Edit(span, comment), *(Edit(span, b"") for span in _removed(data, others)))
+
+
+def _alone(data: bytes, line: Span) -> Span:
+    """Return where the comment stands in its line."""
+    raw = data[line.start : line.end]
+    return Span(line.start + raw.index(b"<!--"), line.start + raw.rindex(b"-->") + len(b"-->"))
 
 
 def _removed(data: bytes, comments: Sequence[Span]) -> list[Span]:

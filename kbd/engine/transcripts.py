@@ -199,7 +199,8 @@ class _SourcePass:
     def follow(self, hints: Iterable[str]) -> None:
         """Look only at the files that events named."""
         named = list(self._named(hints))
-        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if named else {}
+        is_ordered = self.spec.is_text and len(named) > 1
+        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if is_ordered else {}
         for item in self._oldest_first(named, known):
             if self._must_end():
                 return
@@ -223,6 +224,8 @@ class _SourcePass:
             self.report.problems.append(
                 Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it")
             )
+            return
+        if self.ingest.purged.holds_path(item.path):
             return
         if item.kind is FileKind.ZSTD and os.path.lexists(item.path.removesuffix(".zst")):
             return  # it is being packed or unpacked: the plain file is the newer one

@@ -30,6 +30,7 @@ from kbd.store.ledger.growth import grow_relations
 from kbd.store.ledger.kinship import Kin, canonical_key
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
+from kbd.store.ledger.purging import purged
 from kbd.store.ledger.transcripts import FileRow, Tally
 from kbd.store.logorigins import recognise
 from kbd.store.position import Position
@@ -123,7 +124,7 @@ class Ingest:
             recovered: the ledger was restored: lines without times may have been read before.
             is_current: tells, within a transaction, whether the reader's patterns are still those of the ledger.
         """
-        self.ledger, self.db = ledger, ledger.db
+        self.ledger, self.db, self.purged = ledger, ledger.db, purged(ledger.db)
         self.reader, self.paths, self.git_root = reader, paths, git_root
         self.policy, self.now, self.real_now, self.zone = policy, now, real_now, zone
         self.latest = now + FUTURE_SLACK
@@ -224,7 +225,8 @@ class _Batch:
             self.days.add(newest.date())
             self.newest = max(newest, self.newest or newest)
         for message in decoded.messages:
-            if message.cwd is not None and self.source.is_excluded(message.cwd):
+            is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
+            if is_excluded or self.ingest.purged.holds_session(message.session):
                 continue
             self.messages += 1
             self._message(message)
@@ -343,6 +345,8 @@ class _Batch:
                 self._store(message, Said((part,), ()), key, holder)
 
     def _store(self, message: Message, said: Said, key: bytes, holder: Holder) -> None:
+        if self.ingest.purged.holds_session(holder.session):
+            return
         texts = [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT]
         files = self._files(message, texts) if said.citing else ()
         self.dirty |= self.crediting.store(key, holder, said, files, is_paragraph=bool(message.lines))

@@ -147,6 +147,8 @@ CREATE TABLE refs (                     -- the references, as counted: made anew
 ) WITHOUT ROWID;
 CREATE INDEX refs_day ON refs(day);
 
+CREATE TABLE purged (digest BLOB PRIMARY KEY) WITHOUT ROWID;     -- sessions and transcripts never read again
+
 CREATE TABLE set_aside (                -- references that a person's undo took back: evidence, not counted
   entry INTEGER NOT NULL, session TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (entry, session, day)
 ) WITHOUT ROWID;
