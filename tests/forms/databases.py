@@ -89,7 +89,7 @@ class OpenCode(RowWriter):
         name = f"msg_{session.number}_{turn.id}"
         steps = [[self.message(session, name, ms, role="assistant")]]
         for i, part in enumerate(turn.parts):
-            data = self.data(part)
+            data = self.data(part, i)
             begun = {**data, "text": part.text[: len(part.text) // 2]} if "grows" in forms and not part.is_tool else data
             steps.append([self.part(session, f"prt_{name}_{i}", name, ms, begun)])
             if begun != data:
@@ -97,11 +97,11 @@ class OpenCode(RowWriter):
                 steps.append([("UPDATE part SET data=?, time_updated=? WHERE id=?", grown)])
         return steps
 
-    def data(self, part: Part) -> Json:
+    def data(self, part: Part, number: int) -> Json:
         if not part.is_tool:
             return {"type": "text", "text": part.text}
         tool, given = work(part, "bash", "edit")
-        return {"type": "tool", "tool": tool, "callID": "c1", "state": {"input": given, "output": BASE}}
+        return {"type": "tool", "tool": tool, "callID": f"c{number}", "state": {"input": given, "output": BASE}}
 
     def noise(self, session: Session, ms: int) -> list[Statement]:
         self.count = getattr(self, "count", 0) + 1

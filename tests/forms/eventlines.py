@@ -204,7 +204,7 @@ class Chat(LineWriter):
 class ChatUntold(Chat):
     """Without times and names: the file is the session, the day that of its first reading."""
 
-    times, forms = "observed", ("injected", "rewritten")
+    times, forms = "observed", ("injected", "rewritten", "moved")
 
     def named(self, session: Session, at: datetime) -> Json:
         return {}

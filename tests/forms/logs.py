@@ -64,7 +64,7 @@ class Aider:
     """One history for all chats of a project, each begun with a header that alone has a time."""
 
     agent, times = "aider", "session"
-    forms: tuple[str, ...] = ("injected", "one_project")
+    forms: tuple[str, ...] = ("injected", "moved", "one_project")
     kinds: tuple[str, ...] = ()
     deep = True
 
@@ -87,7 +87,10 @@ class Aider:
         if "one_project" in forms:
             whole = "".join(self.chat(session, forms) for session in history.sessions)
             return [pieces("app/.aider.chat.history.md", whole.encode(), rng)]
-        return [
-            pieces(f"app{session.number}/.aider.chat.history.md", self.chat(session, forms).encode(), rng)
-            for session in history.sessions
-        ]
+        return [self.project(session, forms, rng) for session in history.sessions]
+
+    def project(self, session: Session, forms: Forms, rng: random.Random) -> Track:
+        """Write one project's history; its folder may be renamed once it is written."""
+        place = f"app{session.number}/.aider.chat.history.md"
+        track = pieces(place, self.chat(session, forms).encode(), rng)
+        return track + ([rename(place, f"renamed-{place}")] if "moved" in forms else [])

@@ -27,6 +27,10 @@ NAMED = ("text", "chat-jsonl", "otel-genai")
 MEMORY = Path("/dev/shm")
 
 
+Number = tuple[int, str | None]
+Numbers = dict[str, Number]
+
+
 class Reading:
     """A base, a folder of one agent, and kbd in this process; passes are two minutes apart."""
 
@@ -50,7 +54,7 @@ class Reading:
         self.real += 120
         self.engine.run_pass(Clock(TODAY, self.real, UTC), immediate=True)
 
-    def numbers(self) -> dict[str, tuple[int, str | None]]:
+    def numbers(self) -> Numbers:
         rows: list[sqlite3.Row] = self.engine.frame.ledger.db.execute("SELECT title, ref, last FROM entries").fetchall()
         return {row[0]: (row[1], row[2]) for row in rows}
 
@@ -86,10 +90,16 @@ def check(name: str, data: st.DataObject) -> None:
         one.read()
         one.read()
         note(f"passes before steps {sorted(passes)} of {len(steps)}")
-        assert one.numbers() == wanted
+        assert differing(one.numbers(), wanted) == {}
         one.engine.rewind(None)
         one.read()
-        assert one.numbers() == wanted
+        assert differing(one.numbers(), wanted) == {}, "after a rescan"
+
+
+def differing(numbers: Numbers, wanted: Numbers) -> dict[str, tuple[Number, Number]]:
+    """Return by title what was counted and what is right, where they differ."""
+    assert numbers.keys() == wanted.keys()
+    return {title: (numbers[title], right) for title, right in wanted.items() if numbers[title] != right}
 
 
 def suite(examples: int) -> settings:

@@ -26,6 +26,7 @@ class FileRow:
     """A transcript file as the ledger knows it.
 
     Attributes:
+        relpath: from the root; of a text log where it is, of any other where it was first read.
         stream: identity of its content, part of the key of records that carry no time.
         session: text logs: the session that its own lines count for, named by the path it was first seen at.
         origins: text logs: the beginning is a copy of these logs, in order of `end`; a copy of a copy has several.
@@ -174,11 +175,16 @@ def add_file(
 
 
 def place_file(db: sqlite3.Connection, file: FileRow, path: str, relpath: str, dev: int, ino: int) -> None:
-    """Note where a known file is now; another one that stood there is gone."""
+    """Note where a known file is now; another one that stood there is gone.
+
+    A transcript that was read keeps the relpath it was first read at: its name may be all that names its session, and
+    a renamed one read again from zero must name the same.
+    """
     db.execute("UPDATE files SET gone=1 WHERE source=? AND path=? AND id!=?", (file.source, path, file.id))
     position = None if file.position is None else replace(file.position, dev=dev, ino=ino)
     db.execute(
-        "UPDATE files SET path=?, relpath=?, dev=?, ino=?, position=?, settled=0, gone=0 WHERE id=?",
+        "UPDATE files SET path=?, relpath=CASE WHEN session='' AND high>0 THEN relpath ELSE ? END, dev=?, ino=?, "
+        "position=?, settled=0, gone=0 WHERE id=?",
         (path, relpath, dev, ino, encode_position(position), file.id),
     )
 
