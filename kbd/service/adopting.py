@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from difflib import unified_diff
 
+from kbd.core import relyaml
 from kbd.core.adopt.dialects import BY_NAME, DIALECTS, Dialect, recognise
 from kbd.core.adopt.lesson import Reading
 from kbd.core.adopt.plan import Asked, Plan, in_place, into, plan
@@ -71,6 +72,7 @@ class Adoption:
         before: its content; b"" if it would be made.
         after: what it would be.
         relations: to be added to the base's relations file.
+        refused: those that are against its rules, with the reason.
     """
 
     sources: tuple[Source, ...]
@@ -78,6 +80,7 @@ class Adoption:
     before: bytes
     after: bytes
     relations: tuple[Relation, ...]
+    refused: tuple[tuple[Relation, str], ...] = ()
 
     def diff(self, shown: str) -> list[str]:
         """Return the change as a unified diff without line ends; `shown` names the file."""
@@ -105,8 +108,7 @@ def propose(wish: Wish, today: date) -> Adoption:
     after = before
     for source in sources:
         after = into(source.plan, after, wish.reading)
-    relations = dict.fromkeys(one for source in sources for one in source.plan.relations)
-    return Adoption(tuple(sources), target, before, after, tuple(relations))
+    return Adoption(tuple(sources), target, before, after, *_relations(wish.shelving, sources))
 
 
 def adopt(adoption: Adoption, shelving: Shelving | None, locks: Locks, real_now: float) -> list[Written]:
@@ -193,7 +195,31 @@ def _files(path: str) -> list[str]:
 
 def _alone(wish: Wish, source: Source) -> Adoption:
     after = in_place(source.plan, wish.reading)
-    return Adoption((source,), os.path.realpath(source.path), source.data, after, source.plan.relations)
+    relations, refused = _relations(wish.shelving, [source])
+    return Adoption((source,), os.path.realpath(source.path), source.data, after, relations, refused)
+
+
+def _relations(
+    shelving: Shelving | None, sources: Sequence[Source]
+) -> tuple[tuple[Relation, ...], tuple[tuple[Relation, str], ...]]:
+    """Return the relations that are not there yet, and those that the file's rules forbid."""
+    wanted = dict.fromkeys(one for source in sources for one in source.plan.relations)
+    if shelving is None or not wanted:
+        return tuple(wanted), ()
+    held = relations_file.load(shelving.relations)
+    data = held.data if held else b""
+    there = {(one.s, one.p, one.o) for one in held.relations} if held else set()
+    new: list[Relation] = []
+    refused: list[tuple[Relation, str]] = []
+    for one in wanted:
+        if (one.s, one.p, one.o) in there:
+            continue
+        try:
+            data = relyaml.upsert(data, [one], shelving.relations)
+            new.append(one)
+        except Refused as error:
+            refused.append((one, error.what))
+    return tuple(new), tuple(refused)
 
 
 def _target(wish: Wish, path: str) -> str:

@@ -173,6 +173,8 @@ def _from_body(body: Sequence[str]) -> tuple[str, list[str], str]:
         return "", list(body), ""
     gone = {at} if summary is None else {summary, at}
     rest = [text for number, text in enumerate(body) if number not in gone]
+    if 0 < min(gone) < len(rest) and not rest[min(gone)].strip() and not rest[min(gone) - 1].strip():
+        rest.pop(min(gone))  # one of the blank lines before and after what was taken out
     while rest and not rest[0].strip():
         rest.pop(0)
     return body[at].strip(), rest, "" if summary is None else body[summary].strip("# ")

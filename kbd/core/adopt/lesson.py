@@ -17,7 +17,7 @@ from kbd.core.redact import printable, redact
 from kbd.core.textlines import code_spans
 
 _LONGEST_TITLE = 120
-_TELLING_WIDTH, _TELLING_WORDS = 20, 3
+_TELLING_WIDTH, _TELLING_WORDS, _TELLING_CJK_WIDTH = 20, 3, 16
 _CUT = re.compile(
     r"\s(?:[—–]|--)\s|[:：](?=\s|$)|：|[.!?](?=\s|$)|[。！？]|\s(?=#[^\W\d])|\s(?=\([^()]*\)\s*$)", re.MULTILINE
 )
@@ -154,7 +154,9 @@ def title_range(lesson: Lesson) -> tuple[int, int]:
 def _tells(words: str) -> bool:
     wide = width(normalise(words))
     return wide >= MATCHABLE_WIDTH and bool(
-        wide >= _TELLING_WIDTH or len(words.split()) >= _TELLING_WORDS or _CJK.search(words)
+        wide >= _TELLING_WIDTH
+        or len(words.split()) >= _TELLING_WORDS
+        or (wide >= _TELLING_CJK_WIDTH and _CJK.search(words))
     )
 
 

@@ -127,7 +127,7 @@ def into(plan: Plan, target: bytes, reading: Reading) -> bytes:
     blocks: dict[str, list[bytes]] = {}
     for one in plan.taken:
         section = one.lesson.section or usual_section(parsed, one.entry.type or "")
-        blocks.setdefault(section, []).append(one.block.replace(b"\r\n", b"\n").replace(b"\n", newline))
+        blocks.setdefault(section, []).append(b"-" + one.block[1:].replace(b"\r\n", b"\n").replace(b"\n", newline))
     after = target
     for section, together in blocks.items():
         after = insert(after, b"".join(together), section)
