@@ -169,7 +169,7 @@ def live(examples: int, steps: int) -> None:
 
 
 def test_any_order_of_events_ends_in_right_numbers() -> None:
-    live(4, 14)
+    live(2, 12)
 
 
 @pytest.mark.torture

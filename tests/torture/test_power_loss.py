@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,9 +24,9 @@ def disks(scenario: Scenario) -> Iterator[tuple[str, Image]]:
     assert child.end().code == 0
     seen = set()
     for what, image in disk.replay(child.trace):
-        digest = hashlib.sha256(repr(sorted(image.items())).encode()).digest()
-        if digest not in seen:
-            seen.add(digest)
+        one = frozenset(image.items())
+        if one not in seen:
+            seen.add(one)
             yield what, image
     written = {str(p): p.read_bytes() for p in world.knowledge.rglob("*") if p.is_file()}
     model = {p: bytes(inode.now) for p, inode in disk.names.items() if p.startswith(str(world.knowledge))}
@@ -62,7 +61,7 @@ def campaign(root: Path, seed: int, most: int) -> int:
 
 def test_power_lost_at_a_sample_of_moments_loses_nothing_that_was_told() -> None:
     with folder() as root:
-        assert campaign(root, 33, 16) > 0
+        assert campaign(root, 33, 8) > 0
 
 
 @pytest.mark.torture
