@@ -157,20 +157,18 @@ def entries_of(db: sqlite3.Connection, base: int, *, gone: bool = False) -> list
     return [_entry(r) for r in rows]
 
 
-_DIFFERS = """
+_DUE = """
+  SELECT file, count(*) FROM entries WHERE base=:base AND gone_on IS NULL AND moving IS NULL AND
   CASE WHEN file_ref IS NULL THEN ref!=0 OR last IS NOT NULL OR state!='active'
   ELSE file_ref!=ref OR file_last IS NOT last OR coalesce(file_state, 'active')!=state
     OR (:markers AND state!='archived' AND (file_marker!=0)!=(state='dormant')) END
+  GROUP BY file ORDER BY file
 """
 
 
 def due_by_file(db: sqlite3.Connection, base: int, *, markers: bool) -> dict[str, int]:
     """Return how many entries differ from what their file says, by path in order; those on their way not included."""
-    rows = db.execute(
-        "SELECT file, count(*) FROM entries WHERE base=:base AND gone_on IS NULL AND moving IS NULL "
-        f"AND {_DIFFERS} GROUP BY file ORDER BY file",  # noqa: S608 - a constant
-        {"base": base, "markers": markers},
-    )
+    rows = db.execute(_DUE, {"base": base, "markers": markers})
     return {str(r[0]): int(r[1]) for r in rows}
 
 
