@@ -7,7 +7,10 @@ import unicodedata
 from kbd.core.match import MAX_MATCHES_PER_PATTERN, Pattern, PatternKind
 from kbd.core.normal import normalise, normalise_mapped, width
 
-_CJK_NAMES = ("CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "KATAKANA-HIRAGANA", "KANGXI")
+_CJK_NAMES = (
+    *("CJK", "HIRAGANA", "HENTAIGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "KATAKANA-HIRAGANA"),
+    "KANGXI",
+)
 
 
 def is_word(char: str) -> bool:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from kbd.cli.main import main
 
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "KBD_CONFIG")
 CASES = Path(__file__).parent.parent / "cases"
 
 
@@ -68,7 +69,8 @@ class Case:
         faults += self.faults_of_files(wanted)
         if "reasons" in wanted:
             said = {r["code"] for r in json.loads(self.kbd(now, "status", "--json")[1])["reasons"]}
-            faults += [f"status does not say {code}, only {sorted(said)}" for code in wanted["reasons"] if code not in said]
+            missing = [code for code in wanted["reasons"] if code not in said]
+            faults += [f"status does not say {code}, only {sorted(said)}" for code in missing]
         return faults + [f"{n} was changed" for n, data in before.items() if (self.root / n).read_bytes() != data]
 
     def faults_of_entries(self, now: str, expected: dict[str, dict[str, object]]) -> list[str]:
@@ -98,7 +100,7 @@ class Case:
 def test_case_counts_what_the_agent_wrote(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "KBD_CONFIG"):
+    for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     case = Case(CASES / name, tmp_path.resolve())
     faults = [f"step {step.name}: {fault}" for step in case.steps() for fault in case.faults_of(step)]
