@@ -98,7 +98,7 @@ def _wish(session: Session, base: BaseConfig | None, file: str, dialect: str | N
 
 
 def _require_lessons(adoption: Adoption) -> None:
-    unknown = [source.path for source in adoption.sources if source.dialect is None]
+    unknown = [source.path for source in adoption.sources if source.dialect is None and not source.entries]
     if len(unknown) == len(adoption.sources):
         what = "no form of lessons is recognised in it"
         raise UsageError(what, where=unknown[0], hint=f"--dialect names one: {', '.join(BY_NAME)}")
@@ -110,7 +110,7 @@ def _show(adoption: Adoption, *, is_into: bool, has_base: bool) -> None:
     for source in adoption.sources:
         many = len(adoption.sources) > 1
         head = f"{source.path}: " if many else ""
-        dialect = source.dialect or "no form of lessons is recognised in it"
+        dialect = source.dialect or ("entries already" if source.entries else "no form of lessons is recognised in it")
         emit(safe(f"{head}{dialect}: {counted(len(source.plan.taken), 'lesson')}"))
         if source.remark:
             emit(safe(f"  no dates from git: {source.remark}"))

@@ -53,12 +53,22 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file to adopt: what was read, in which dialect (None: none was recognised), what becomes of it."""
+    """One file to adopt.
+
+    Attributes:
+        path: where it is.
+        data: its content.
+        dialect: what it is read as; None: none was recognised.
+        plan: what becomes of it.
+        entries: how many entries it holds already.
+        remark: why git could not be asked; "" if it could.
+    """
 
     path: str
     data: bytes
     dialect: str | None
     plan: Plan
+    entries: int
     remark: str = ""
 
 
@@ -155,7 +165,7 @@ def _source(wish: Wish, path: str, titles: frozenset[str], today: date) -> Sourc
     parsed = parse(data, wish.reading.types, wish.reading.marker)
     dialect = _dialect(wish.dialect, path, recognise(parsed, name))
     if dialect is None:
-        return Source(path, data, None, Plan(data, (), (), (), frozenset()))
+        return Source(path, data, None, Plan(data, (), (), (), frozenset()), len(parsed.entries))
     if dialect.only_into and wish.target is None:
         what = f"{dialect.name} belongs to its own tool and is not changed"
         raise UsageError(what, where=path, hint="--into FILE adds its lessons to a knowledge file")
@@ -164,7 +174,7 @@ def _source(wish: Wish, path: str, titles: frozenset[str], today: date) -> Sourc
     except FileUnreadable as error:
         days, remark = {}, error.what
     asked = Asked(wish.reading, wish.signals, days, titles, today)
-    return Source(path, data, dialect.name, plan(data, name, dialect, asked), remark)
+    return Source(path, data, dialect.name, plan(data, name, dialect, asked), len(parsed.entries), remark)
 
 
 def _dialect(named: str | None, path: str, recognised: Dialect | None) -> Dialect | None:

@@ -171,7 +171,8 @@ def _ways(
         labels, rest = mark[0] + labels, rest[mark.end() :]
     given = _date(lesson.day)
     days: list[tuple[str | None, date | None]] = [(lesson.day, given)]
-    for pair in ("",) if words.startswith("**") and words.endswith("**") and len(words) > 4 else ("**", ""):
+    # Words that begin with an asterisk are bold already, or would look so with two more.
+    for pair in ("", "**") if words.startswith("*") else ("**", ""):
         plain = f"{lesson.bullet}{tags}{pair}{words}{pair}{labels}{rest}"
         if lesson.day is None and known_day is not None and _undated(plain):
             days = [(known_day.isoformat(), known_day)]
