@@ -7,7 +7,6 @@ import random
 from collections.abc import Collection
 from datetime import datetime
 
-
 from tests.forms.history import BASE, Session, Turn
 from tests.forms.lines import Forms, Json, LineWriter, iso, work
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import random
+from typing import Protocol
 
 from tests.forms import databases, documents, eventlines, lines, logs
 from tests.forms.disk import Track
