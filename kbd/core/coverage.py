@@ -137,5 +137,7 @@ def _of_relation(rule: RelationRule) -> Iterator[tuple[str, str, str]]:
         ("properties", "no other properties" if rule.closed else "", AT_WRITE),
     )
     yield from ((f"{where}.{key}", says, how) for key, says, how in said if says)
+    for name in rule.required:
+        yield f"{where}.properties.{name}.required", f"{name} has a value", AT_WRITE
     for one in rule.properties.values():
         yield from _of_property(one)

@@ -86,6 +86,16 @@ def _is_held(entity: Entity, name: str, value: object) -> bool:
     return name in entity.properties and value_key(entity.properties[name]) == value_key(value)
 
 
+def _in_one_form(rules: Mapping[str, PropertyRule], properties: Properties) -> dict[str, Any]:
+    return {name: canonical_value(rules[name], v) if name in rules else v for name, v in properties.items()}
+
+
+def _filled(rules: Mapping[str, PropertyRule], properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties with defaults for what has no value."""
+    lacking = [rule for name, rule in rules.items() if rule.has_default and is_absent(properties.get(name))]
+    return properties | {rule.name: canonical_value(rule, rule.default) for rule in lacking}
+
+
 class _Work:
     """The state of one `prepare`."""
 
@@ -148,16 +158,12 @@ class _Work:
 
     def _canonical(self, type_: str, properties: Properties) -> dict[str, Any]:
         rule = self._schema.type_rule(type_)
-        rules: Mapping[str, PropertyRule] = rule.properties if rule else {}
-        return {k: canonical_value(rules[k], v) if k in rules else v for k, v in properties.items()}
+        return _in_one_form(rule.properties if rule else {}, properties)
 
     def _create(self, operation: Operation) -> None:
         type_ = self._schema.canonical_type(operation.type)
-        properties = self._canonical(type_, operation.properties)
         rule = self._schema.type_rule(type_)
-        for name, one in rule.properties.items() if rule else ():
-            if one.has_default and is_absent(properties.get(name)):
-                properties[name] = canonical_value(one, one.default)
+        properties = _filled(rule.properties if rule else {}, self._canonical(type_, operation.properties))
         operation = operation._replace(type=type_, properties=properties)
         entity, held = created(operation), self.overlay.entity(operation.id)
         fault = id_fault(operation.id)
@@ -225,8 +231,8 @@ class _Work:
         self._check_ends(source, target)
         forms = self._schema.forms_of(rel)
         held = stored_edges(self.overlay, forms, source, target)
-        properties = self._canonical_edge(rel, operation.properties)
-        if any(not properties or one.properties == properties for one in held):
+        properties = self._canonical_edge(rel, {**(held[0].properties if held else {}), **operation.properties})
+        if any(not operation.properties or one.properties == properties for one in held):
             return
         # A fact that is written already is changed where it stands, under the name it has there.
         edge = held[0]._replace(properties=properties) if held else Edge(source, rel, target, properties)
@@ -246,7 +252,7 @@ class _Work:
     def _canonical_edge(self, rel: str, properties: Properties) -> dict[str, Any]:
         rule = self._schema.relations.get(rel)
         rules: Mapping[str, PropertyRule] = rule.properties if rule else {}
-        return {k: canonical_value(rules[k], v) if k in rules else v for k, v in properties.items()}
+        return _filled(rules, _in_one_form(rules, properties))
 
     def _check_ends(self, source: str, target: str) -> None:
         """Check what the contract says of a relation: it changes its source, and looks at its target."""

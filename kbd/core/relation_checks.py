@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kbd.core.constraint_eval import is_absent
 from kbd.core.entity_checks import EntityChecks, Tally, label
 from kbd.core.facts import facts_of, path_back, sources_of, targets_of
 from kbd.core.graph_state import View
@@ -71,6 +72,10 @@ class RelationChecks:
                     yield Problem("end_type", where, what, "relate other entities, or mend the schema")
 
     def _edge_properties(self, rule: RelationRule, edge: Edge, where: str) -> Iterator[Problem]:
+        for name in rule.required:
+            fits = not is_absent(edge.properties.get(name))
+            if not self.tally.count(f"relations.{rule.name}.properties.{name}.required", fits=fits):
+                yield Problem("property_missing", where, f"'{name}' is required and has no value", "give it one")
         for name, value in edge.properties.items():
             if name in rule.properties and value is not None:
                 yield from self.entities.value(rule.properties[name], value, where)

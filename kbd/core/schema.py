@@ -93,6 +93,7 @@ class RelationRule:
         inverse: the name of the relation read backwards.
         symmetric: it holds both ways.
         properties: rules of the relation's own properties; `closed` if others are refused.
+        required: those of them that must have a value.
     """
 
     name: str
@@ -107,6 +108,7 @@ class RelationRule:
     symmetric: bool = False
     properties: Mapping[str, PropertyRule] = field(default_factory=dict)
     closed: bool = False
+    required: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
     @property

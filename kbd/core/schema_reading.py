@@ -152,6 +152,7 @@ class _Reader:
         rule = self._shaped(name, where, self._kind(given, where))
         if "items" in given:
             items = self._property("items", given["items"], where)
+            self._refuse_keys(given["items"], f"{where}.items", ("unique", "required", "default"), "an item of a list")
             if rule.kind != "list":
                 text.fault("schema_value", f"{where}.items", "only a list has items", "set `type: list`")
             rule = replace(rule, items=items)
@@ -168,6 +169,12 @@ class _Reader:
             default=value_of(given.get("default")),
             has_default="default" in given,
         )
+
+    def _refuse_keys(self, node: Node, where: str, keys: tuple[str, ...], owner: str) -> None:
+        """Add a fault for keys that are enforced elsewhere and not here."""
+        for key in node.own() if isinstance(node, yamltext.Mapping) else ():
+            if key in keys:
+                self._text.fault("schema_key", where, f"kbd enforces no '{key}' of {owner}", "take it away", node.line)
 
     def _kind(self, given: Mapping[str, Node], where: str) -> str:
         kind = self._text.words(given.get("type"), f"{where}.type") or "any"
@@ -209,6 +216,8 @@ class _Reader:
         if text.flag(given.get("required"), f"{where}.required"):
             minimum = max(minimum or 0, 1)
         declared = text.named(given.get("properties"), f"{where}.properties")
+        for one, value in declared.items():
+            self._refuse_keys(value, f"{where}.properties.{one}", ("unique",), "a property of a relation")
         return RelationRule(
             name,
             from_types=text.names(given.get("from_types"), f"{where}.from_types"),
@@ -222,6 +231,7 @@ class _Reader:
             symmetric=text.flag(given.get("symmetric"), f"{where}.symmetric"),
             properties={one: self._property(one, value, f"{where}.properties") for one, value in declared.items()},
             closed="properties" in given,
+            required=tuple(one for one, value in declared.items() if self._says(value, "required")),
             aliases=text.names(given.get("aliases"), f"{where}.aliases"),
         )
 

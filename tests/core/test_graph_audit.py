@@ -316,6 +316,14 @@ CASES = [
         (create("a", "T"),),
     ),
     Case(
+        "relation-property-required",
+        "types: {T: {}}\nrelations: {r: {properties: {w: {type: integer, required: true}}}}",
+        (relate("a", "r", "a"),),
+        ("property_missing",),
+        (relate("a", "r", "a", w=1),),
+        (create("a", "T"),),
+    ),
+    Case(
         "type-level-validate",
         "types: {E: {validate: 'end >= start if end exists'}}",
         (create("e", "E", start="2026-01-02", end="2026-01-01"),),

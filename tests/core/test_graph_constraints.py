@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.constraint_eval import holds
@@ -105,6 +105,7 @@ def test_what_is_no_expression_is_refused(text):
         parse_rule(text, {"Task", "Other"})
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_crashes_the_parser(text):
     try:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.graph_export import FORMATS, as_cypher, as_graphml, as_json, as_turtle
@@ -50,6 +50,7 @@ def test_json_holds_everything():
     assert json.loads("".join(as_json([], []))) == {"version": 1, "entities": [], "relations": []}
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(XML_TEXT, XML_TEXT | st.integers() | st.lists(st.booleans(), max_size=2), max_size=3),
     XML_TEXT,
@@ -79,6 +80,7 @@ def test_networkx_reads_the_graphml():
 _TURTLE = re.compile(r'(\S+) (\S+) ("(?:[^"\\]|\\.)*"(?:\^\^\S+)?|\S+) \.')
 
 
+@settings(deadline=None)
 @given(st.dictionaries(TEXT, TEXT, max_size=3), TEXT)
 def test_turtle_is_one_triple_a_line_with_escaped_names(properties, ident):
     lines = list(as_turtle([Entity(ident, "T", properties)], []))
@@ -113,6 +115,7 @@ _MATCH = re.compile(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(TEXT, VALUES, max_size=3), TEXT, TEXT)
 def test_every_cypher_statement_is_in_the_grammar(properties, ident, type_):
     create, match = as_cypher([Entity(ident, type_, properties)], [Edge(ident, type_, ident, properties)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.operations import FAULTS, KINDS, Operation, canonical_operation, read_record, record_of
@@ -108,6 +108,7 @@ OPERATIONS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(OPERATIONS, st.sampled_from(["", "me"]))
 def test_an_operation_comes_back_from_its_record(operation, by):
     operation = operation._replace(by=by)
@@ -143,6 +144,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON, st.sampled_from([*KINDS, None]))
 def test_no_record_crashes_the_reader(record, kind):
     if isinstance(record, dict) and kind:

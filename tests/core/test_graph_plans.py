@@ -6,7 +6,7 @@ import textwrap
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.bridge import Bridged
@@ -132,6 +132,7 @@ def test_what_is_no_plan_is_told(text):
     assert plan.steps == ()
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_no_text_crashes_the_reader_of_plans(text):
     plan = read_plan(text.encode("utf-8", "replace"), "plan.yaml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.schema_default import DEFAULT_SCHEMA
@@ -62,6 +62,8 @@ FAULTS = [
     ("types: {T: {}}\nconstraints: [{type: T}]", "says nothing"),
     ("types: {T: {a_enum: [x]}}\nconstraints: [{type: T, rule: 'a transitions: x -> y'}]", "'y' is no value of a"),
     ("relations: {r: {}}\nconstraints: [{relation: r, rule: reflexive}]", "can only say `acyclic`"),
+    ("relations: {r: {properties: {w: {type: integer, unique: true}}}}", "no 'unique' of a property of a relation"),
+    ("types: {T: {properties: {a: {type: list, items: {type: string, default: x}}}}}", "no 'default' of an item"),
     ("version: 2", "is not 1"),
     ("- a", "no schema"),
     ("# A heading\n\nSome prose, no schema at all.", "no schema"),
@@ -96,12 +98,14 @@ def test_a_type_that_only_a_relation_names_is_declared_by_that():
     assert not rules.type_rule("Person").closed
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_the_reader(data):
     reading = read_schema(data, "schema.yaml")
     assert (reading.schema is None) == bool(reading.problems)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=9),

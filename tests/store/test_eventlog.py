@@ -10,7 +10,7 @@ import tempfile
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbd.core.operations import Operation, record_of
@@ -152,6 +152,7 @@ def test_steps_without_the_others_never_count(tmp_path, kept):
     )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*PLAN.splitlines(keepends=True), line(create("x", "T")), b"bad\n", b"\n"]), max_size=12),
     st.integers(1, 300),

@@ -60,7 +60,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.lists(STEPS, max_size=8), max_size=5))
 def test_what_is_read_bit_by_bit_is_the_replay(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("graph")
