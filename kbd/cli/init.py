@@ -11,6 +11,7 @@ import click
 
 from kbd.cli.findings import Findings, find
 from kbd.cli.init_screen import show
+from kbd.cli.integrating import show_offers, write_offers
 from kbd.cli.output import counted, emit, safe
 from kbd.cli.session import Session
 from kbd.config import data_dir, write_templates
@@ -28,15 +29,17 @@ from kbd.store.unitfiles import read_unit, write_unit
 @click.command("init")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--no-dates", is_flag=True, help="Leave undated entries undated.")
+@click.option("--hooks/--no-hooks", default=None, help="Agents' settings; default: ask, and leave them with --yes.")
 @click.option("--dry-run", is_flag=True, help="Only show.")
 @click.option("--force", is_flag=True, help="Replace a configuration that is there.")
 @click.pass_obj
-def init(session: Session, yes: bool, no_dates: bool, dry_run: bool, force: bool) -> int:
+def init(session: Session, yes: bool, no_dates: bool, hooks: bool | None, dry_run: bool, force: bool) -> int:
     """Find agents and knowledge, show what kbd would watch and write, then write a configuration."""
     found = find(session)
     old = read_unit(str(found.config_path))
     _require_sound(found)
     show(found, old, with_dates=not no_dates)
+    offers = [] if hooks is False else show_offers(session)
     if dry_run:
         return 0
     if old is not None and old != found.config_text.encode() and not force:
@@ -46,9 +49,11 @@ def init(session: Session, yes: bool, no_dates: bool, dry_run: bool, force: bool
         raise UsageError("nobody can be asked here, so nothing was written", hint="--yes writes what was shown")
     wants_config = yes or click.confirm(f"\nWrite {found.short(str(found.config_path))}?")
     wants_dates = bool(datable) and (yes or click.confirm(f"Write the dates into {counted(len(datable), 'file')}?"))
+    wants_hooks = bool(offers) and (hooks or (not yes and click.confirm("Write the hooks into the agents' settings?")))
     if wants_config:
         _write_config(found)
     done = not wants_dates or _write_dates(found, datable)
+    done = (not wants_hooks or write_offers(session, offers)) and done
     if wants_config:
         emit("\nNext: `kbd run --once` reads what agents wrote so far; `kbd service install` keeps kbd running.")
     return 0 if done else 1

@@ -9,6 +9,7 @@ import click
 
 from kbd.cli.changing import DRY_RUN, NEVER_RUN
 from kbd.cli.history import entry_id
+from kbd.cli.integrating import take_out
 from kbd.cli.output import counted, emit, safe, say
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
@@ -93,12 +94,15 @@ def _purge(
 @DRY_RUN
 @click.pass_obj
 def detach(session: Session, yes: bool, dry_run: bool) -> int:
-    """Take kbd's comments and markers out of all knowledge files; the difference is shown first.
+    """Take kbd's comments and markers out of all knowledge files, and its hooks out of agents' settings.
+
+    The difference is shown first.
 
     Archived entries stay in their archives. No daemon may run meanwhile: it would write them again.
     """
     reader = Reader(entry_types(session.config), session.config.decay.marker)
     with InstanceLock(session.state_dir):
+        unhooked = take_out(session, yes=yes, dry_run=dry_run)
         found, problems = plan_detach(session.config.bases, reader)
         for problem in problems:
             say(f"{problem.where}: {problem.what}; {problem.hint}")
@@ -112,8 +116,8 @@ def detach(session: Session, yes: bool, dry_run: bool) -> int:
         elif not yes and not click.confirm("Take this out?", err=True):
             say("nothing was changed")
         else:
-            return max(_write(session, found, reader), 1 if problems else 0)
-    return 1 if problems else 0
+            return max(_write(session, found, reader), 1 if problems or not unhooked else 0)
+    return 1 if problems or not unhooked else 0
 
 
 def _write(session: Session, found: list[Detached], reader: Reader) -> int:

@@ -147,7 +147,12 @@ def test_no_dates_leaves_the_knowledge_alone(machine):
 
 @pytest.mark.parametrize(
     ("keys", "config", "dates"),
-    [("n\nn\n", False, False), ("y\nn\n", True, False), ("n\ny\n", False, True), ("y\ny\n", True, True)],
+    [
+        ("n\nn\nn\n", False, False),
+        ("y\nn\nn\n", True, False),
+        ("n\ny\nn\n", False, True),
+        ("y\ny\nn\n", True, True),
+    ],
 )
 def test_on_a_terminal_each_is_asked_for(machine, keys, config, dates):
     code, shown = machine.answer(keys)
