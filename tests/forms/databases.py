@@ -90,7 +90,9 @@ class OpenCode(RowWriter):
         steps = [[self.message(session, name, ms, role="assistant")]]
         for i, part in enumerate(turn.parts):
             data = self.data(part, i)
-            begun = {**data, "text": part.text[: len(part.text) // 2]} if "grows" in forms and not part.is_tool else data
+            begun = (
+                {**data, "text": part.text[: len(part.text) // 2]} if "grows" in forms and not part.is_tool else data
+            )
             steps.append([self.part(session, f"prt_{name}_{i}", name, ms, begun)])
             if begun != data:
                 grown = [json.dumps(data), ms + 5000, f"prt_{name}_{i}"]
@@ -109,7 +111,8 @@ class OpenCode(RowWriter):
         return [self.message(session, name, ms, role="user"),
                 self.part(session, f"p{name}", name, ms, {"type": "text", "text": BASE}),
                 self.message(session, f"s{name}", ms, role="assistant"),
-                self.part(session, f"ps{name}", f"s{name}", ms, {"type": "text", "text": BASE, "synthetic": True})]  # fmt: skip
+                self.part(session, f"ps{name}", f"s{name}", ms, {"type": "text", "text": BASE, "synthetic": True}),
+                ]  # fmt: skip
 
     def end(self, session: Session, forms: Forms, rng: random.Random) -> list[list[Statement]]:
         ms = int(session.began.timestamp() * 1000) + 9 * 86_400_000
@@ -143,14 +146,17 @@ class Goose(RowWriter):
 
     def noise(self, session: Session, ms: int) -> list[Statement]:
         answer = {"type": "toolResponse", "id": "c1", "toolResult": {"status": "success", "value": BASE}}
-        return [self.row(session, ms, "user", [{"type": "text", "text": BASE}]), self.row(session, ms, "user", [answer])]
+        return [
+            self.row(session, ms, "user", [{"type": "text", "text": BASE}]),
+            self.row(session, ms, "user", [answer]),
+        ]
 
     def end(self, session: Session, forms: Forms, rng: random.Random) -> list[list[Statement]]:
         steps: list[list[Statement]] = []
         ms = int(session.began.timestamp() * 1000)
         for _ in range(rng.randrange(1, 3) if "replaced" in forms else 0):
-            rows = [s for turn in session.visible for step in self.turn(session, turn, int(turn.at.timestamp() * 1000), ())
-                    for s in step]  # fmt: skip
+            said = [(turn, int(turn.at.timestamp() * 1000)) for turn in session.visible]
+            rows = [s for turn, at in said for step in self.turn(session, turn, at, ()) for s in step]
             summary = self.row(session, ms, "assistant", [{"type": "text", "text": BASE}], userVisible=False)
             steps.append([("DELETE FROM messages WHERE session_id=?", [session.id]), summary, *rows])
         return steps
@@ -166,11 +172,14 @@ class Hermes(RowWriter):
 
     def row(self, session: Session, ms: int, role: str, content: str, calls: object = None) -> Statement:
         given = json.dumps(calls) if calls else None
-        return insert("messages", session_id=session.id, role=role, content=content, tool_calls=given, timestamp=ms / 1000)
+        return insert(
+            "messages", session_id=session.id, role=role, content=content, tool_calls=given, timestamp=ms / 1000
+        )
 
     def turn(self, session: Session, turn: Turn, ms: int, forms: Forms) -> list[list[Statement]]:
         calls = [{"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-                 for name, given in (work(part, "terminal", "patch") for part in turn.parts if part.is_tool)]  # fmt: skip
+                 for name, given in (work(part, "terminal", "patch") for part in turn.parts if part.is_tool)
+                 ]  # fmt: skip
         text = "\n\n".join(part.text for part in turn.parts if not part.is_tool)
         return [[self.row(session, ms, "assistant", text, calls)]]
 

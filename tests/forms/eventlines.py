@@ -120,7 +120,10 @@ class Cursor(LineWriter):
         return [self.line("user", {"type": "text", "text": asked}), self.line("assistant", *content)]
 
     def noise(self, session: Session, at: datetime) -> list[Json]:
-        return [self.line("user", {"type": "tool_result", "content": BASE}), {"type": "turn_ended", "status": "success"}]
+        return [
+            self.line("user", {"type": "tool_result", "content": BASE}),
+            {"type": "turn_ended", "status": "success"},
+        ]
 
 
 class CursorUntold(Cursor):

@@ -129,15 +129,15 @@ def histories(draw: st.DrawFn, kinds: Sequence[str] = (), *, deep: bool = True) 
         for _ in range(draw(st.integers(0 if i else 1, 5))):
             number += 1
             at += timedelta(days=draw(st.sampled_from((0, 0, 1, 2))), seconds=97)
-            parts = [draw(_parts(number * 10 + k, draw(st.integers(0, 3)) == 0)) for k in range(draw(st.integers(1, 3)))]
+            parts = [
+                draw(_parts(number * 10 + k, draw(st.integers(0, 3)) == 0)) for k in range(draw(st.integers(1, 3)))
+            ]
             own.append(Turn(number, at, tuple(parts)))
         sessions.append(_related(draw, Session(i + 1, began, tuple(own)), sessions, kinds, deep=deep))
     return History(tuple(sessions))
 
 
-def _related(
-    draw: st.DrawFn, one: Session, before: Sequence[Session], kinds: Sequence[str], *, deep: bool
-) -> Session:
+def _related(draw: st.DrawFn, one: Session, before: Sequence[Session], kinds: Sequence[str], *, deep: bool) -> Session:
     parents = [s for s in before if s.kind != "sub" and (deep or s.kind == "main")]
     kind = draw(st.sampled_from(("main", *kinds))) if parents else "main"
     if kind == "main":

@@ -70,11 +70,17 @@ class Aider:
 
     def chat(self, session: Session, forms: Forms) -> str:
         started = session.began.astimezone(UTC)
-        out = f"\n# aider chat started at {started:%Y-%m-%d %H:%M:%S}\n\n> Aider v0.86.1  \n> Added src/a.py to the chat.  \n\n"
-        return out + "".join(self.reply(turn, forms) for turn in session.own)
+        header = f"\n# aider chat started at {started:%Y-%m-%d %H:%M:%S}\n\n"
+        return (
+            header
+            + "> Aider v0.86.1  \n> Added src/a.py to the chat.  \n\n"
+            + "".join(self.reply(turn, forms) for turn in session.own)
+        )
 
     def reply(self, turn: Turn, forms: Forms) -> str:
-        noise = "#### Backoff must be capped  \n#### Build cache  \n\n> C++ ABI break  \n" if "injected" in forms else ""
+        noise = (
+            "#### Backoff must be capped  \n#### Build cache  \n\n> C++ ABI break  \n" if "injected" in forms else ""
+        )
         body = "\n\n".join(self.part(part) for part in turn.parts)
         return f"{noise}\n#### go on with {turn.number}  \n\n{body}\n\n> Tokens: 5.2k sent, 604 received.  \n"
 

@@ -40,8 +40,11 @@ class Reading:
         (root / "agent").mkdir()
         (root / "config.yaml").write_text(
             'bases:\n  - {name: kb, files: ["kb/*.md"], relations: kb/.knowledge-graph.yaml}\nsources:\n'
-            + (f"  - {{name: s, path: agent, format: {writer.agent}}}\n" if writer.agent in NAMED
-               else f"  - {{name: s, agent: {writer.agent}, root: agent}}\n"),  # fmt: skip
+            + (
+                f"  - {{name: s, path: agent, format: {writer.agent}}}\n"
+                if writer.agent in NAMED
+                else f"  - {{name: s, agent: {writer.agent}, root: agent}}\n"
+            ),  # fmt: skip
             encoding="utf-8",
         )
         self.state = root / "state"
