@@ -43,9 +43,7 @@ def undo_write(session: Session, name: str | None, list_only: bool, dry_run: boo
             raise UsageError("there is nothing to undo" + (f" in {name!r}" if name else ""), hint="`kbd undo --list`")
         act = found[0]
         if dry_run:
-            undoer = Undoer(
-                ledger, Locks(session.state_dir), reader_of(session).parse, bool(session.config.decay.marker)
-            )
+            undoer = _undoer(session, ledger, Locks(session.state_dir))
             _tell(act, undoer.preview(act, session.now()), "would be undone", as_json=as_json)
             return 0
     _tell(act, _undo(session, act), "undone", as_json=as_json)
@@ -64,10 +62,17 @@ def _meant(session: Session, ledger: Ledger, name: str | None) -> tuple[str | No
     return (path, None) if path is not None else (None, entry_id(session, ledger, name))
 
 
+def _undoer(session: Session, ledger: Ledger, locks: Locks) -> Undoer:
+    config = session.config
+    return Undoer(
+        ledger, locks, reader_of(session).parse, bool(config.decay.marker), config.write.counters == "sidecar"
+    )
+
+
 def _undo(session: Session, act: Act) -> list[Reverted]:
     with opened(session) as (engine, clock):
         frame = engine.frame
-        undoer = Undoer(frame.ledger, frame.locks, reader_of(session).parse, bool(session.config.decay.marker))
+        undoer = _undoer(session, frame.ledger, frame.locks)
         base = frame.ledger.db.execute("SELECT base FROM notes WHERE path=?", (act.writes[0].path,)).fetchone()
         specs = [spec for _, spec in frame.bases() if base is not None and spec.id == base[0]]
         if not specs:

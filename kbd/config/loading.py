@@ -67,6 +67,9 @@ def parse_config(data: bytes, path: Path, agents: Collection[str] = AGENTS, root
         "types": {name.lower(): phrases for name, phrases in document.types.items()},
         "stages": default_stages() | {stage: _lower(names) for stage, names in document.stages.items()},
     }
+    if document.write.counters == "sidecar":
+        # A marker would be a change of the Markdown, which is left alone then.
+        fields["decay"] = msgspec.structs.replace(document.decay, marker="")
     return Config(**fields, root=root, path=path.absolute(), problems=tuple(problems))
 
 

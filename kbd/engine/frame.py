@@ -80,9 +80,9 @@ class Frame:
         """Return the bases of the config with their ids."""
         ids = base_ids(self.ledger, self.config.bases)
         types, signals = entry_types(self.config), dict(self.config.types)
-        marker = self.config.decay.marker
+        marker, sidecars = self.config.decay.marker, self.config.write.counters == "sidecar"
         return [
-            (base, BaseSpec(ids[base.name], base.name, types, signals, marker, bool(self.sightings(base))))
+            (base, BaseSpec(ids[base.name], base.name, types, signals, marker, bool(self.sightings(base)), sidecars))
             for base in self.config.bases
         ]
 

@@ -9,17 +9,18 @@ from datetime import datetime
 from pathlib import Path
 
 from kbd.config import BaseConfig, Config
-from kbd.config.paths import fixed_folder
 from kbd.core.model import Problem
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.engine.recovery import end_recovery
 from kbd.engine.transcripts import TranscriptReader
+from kbd.engine.watching import Watched, watched_folders
 from kbd.engine.writing import Writer
-from kbd.errors import FileUnwritable
+from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
+from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.temporary import sweep_state, sweep_temporaries
 
 
@@ -32,6 +33,7 @@ class Engine:
         self.transcripts = TranscriptReader(self.frame)
         self.writer = Writer(self.frame, self._resync)
         self.clock: Clock | None = None
+        self.stamps = {}
 
     def close(self) -> None:
         """Save what editors wrote late, and close the ledger."""
@@ -105,6 +107,9 @@ class Engine:
             except FileUnwritable as exc:
                 report.problems.append(Problem("write_failed", folder, exc.what, exc.hint))
 
+    stamps: dict[str, Stamp | None]
+    """Of the counters beside knowledge files, as last read."""
+
     rewound = False
     """Files are to be read from 0 again, because entries appeared since."""
 
@@ -124,7 +129,14 @@ class Engine:
         for base, spec in bases:
             # A copy of a block on its way is passed over where it is seen; when the original goes, it is the entry.
             anew = {path for row in lessons.entries_on_the_way(db, spec.id) for path in both_files(row.file)}
-            files, problems = read_base(base.files, lessons.notes_of(db, spec.id), anew)
+            known = lessons.notes_of(db, spec.id)
+            if spec.sidecars:
+                anew |= {path for path in known if self.stamps.get(path, ()) != stamp_of(path)}
+                self.stamps |= {path: stamp_of(path) for path in known}
+            files, problems = read_base(base.files, known, anew)
+            if spec.sidecars:
+                files, unread = with_values(files)
+                problems = [*problems, *unread]
             report.problems.extend(problems)
             self._after_sync(sync_base(self.frame.ledger, spec, files, problems, clock.now))
         return bases
@@ -151,7 +163,11 @@ class Engine:
     def _resync(self, spec: BaseSpec, files: Sequence[NoteFile], clock: Clock) -> None:
         """Bring the ledger in step with files that were just read or written under their locks."""
         known = lessons.notes_of(self.frame.ledger.db, spec.id)
-        if not lessons.entries_on_the_way(self.frame.ledger.db, spec.id):
+        if spec.sidecars:
+            files, problems = with_values(files)
+            if problems:
+                raise FileUnreadable(problems[0].what, where=problems[0].where, hint=problems[0].hint)
+        elif not lessons.entries_on_the_way(self.frame.ledger.db, spec.id):
             files = [f for f in files if f.path not in known or not is_synced(f, known[f.path])]
         read = {f.path for f in files}
         others = [
@@ -182,13 +198,9 @@ class Engine:
             for problem in wanted.values():
                 lessons.set_fault(db, problem)
 
-    def watched_folders(self) -> list[str]:
-        """Return the folders whose events are of interest: roots of sources, folders of knowledge files."""
-        folders = [spec.root for _, spec in self.frame.sources()]
-        for base in self.frame.config.bases:
-            folders += [fixed_folder(pattern) for pattern in base.files]
-            folders.append(os.path.dirname(base.relations))
-        return list(dict.fromkeys(folders))
+    def watched_folders(self) -> list[Watched]:
+        """Return the folders whose events are of interest."""
+        return watched_folders(self.frame)
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now` (real clock)."""

@@ -26,6 +26,7 @@ from kbd.store.ledger import lessons, transcripts
 from kbd.store.ledger.transcripts import FileMark
 from kbd.store.notes import archive_of
 from kbd.store.scan import Found
+from kbd.store.sidecars import sidecar_of
 
 DAY_SECONDS = 86400.0
 ATTEMPTS = 5
@@ -113,7 +114,7 @@ class TranscriptReader:
         files: list[str] = []
         for base, spec in bases:
             known = list(lessons.notes_of(self.frame.ledger.db, spec.id))
-            files += [*known, *(archive_of(p) for p in known), base.relations]
+            files += [*known, *(archive_of(p) for p in known), *(sidecar_of(p) for p in known), base.relations]
         return KnowledgePaths(files, roots, self.frame.home)
 
 
@@ -216,7 +217,8 @@ class _SourcePass:
                 database = path.removesuffix("-wal")
                 if self.spec.format.file_kind(os.path.relpath(database, root)) is FileKind.DATABASE:
                     path = database
-                yield from scan.look(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
+                find = scan.below if os.path.isdir(path) and not os.path.islink(path) else scan.look
+                yield from find(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
     def _read(self, item: Found[FileKind], seen: set[int]) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""

@@ -131,6 +131,7 @@ class Writer:
             self.frame.config.decay.marker,
             lambda path: self._quiet(path, clock.real, immediate=immediate),
             lambda path, kept: self._keep(clock, report, path, kept),
+            sidecars=spec.sidecars,
         )
         settled = mover.settle(spec.id, lambda files: self.resync(spec, files, clock), clock.now)
         report.problems.extend(settled.problems)
@@ -175,6 +176,7 @@ class Writer:
             write.quiet_seconds,
             write.max_wait_seconds,
             immediate,
+            write.counters == "sidecar",
         )
 
     def _relate(self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool) -> None:

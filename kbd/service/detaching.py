@@ -17,6 +17,7 @@ from kbd.store.base_files import read_base
 from kbd.store.files import read_regular
 from kbd.store.locks import Locks
 from kbd.store.rewrite import Deferred, Written, rewrite, save_conflict
+from kbd.store.sidecars import MAX_BYTES, sidecar_of
 
 LOCK_SECONDS = 10.0
 
@@ -74,6 +75,8 @@ def plan_detach(bases: Sequence[Shelf], reader: Reads) -> tuple[list[Detached], 
             bare = _bare(file.data or b"", reader.parse, reader.marker)
             if bare != file.data:
                 found.append(Detached(file.path, file.data or b"", bare))
+            if os.path.lexists(beside := sidecar_of(file.path)):
+                found.append(Detached(beside, read_regular(beside, MAX_BYTES), None))
         path = writers.path_beside(base.relations)
         if os.path.lexists(path):
             found.append(Detached(path, read_regular(path, writers.MAX_BYTES), None))

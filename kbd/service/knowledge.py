@@ -15,6 +15,7 @@ from kbd.core.classify import classify
 from kbd.core.handles import handle
 from kbd.core.model import Entry, Pair, Problem, State
 from kbd.core.pairing import Seen, pair_up
+from kbd.core.sidecar import with_values
 from kbd.core.wording import is_unmatchable, wording_digest
 from kbd.store.base_files import NoteFile
 from kbd.store.ledger import Ledger, lessons, transcripts
@@ -39,6 +40,7 @@ class BaseSpec:
         types: known entry types; signals: signal phrases of types that the config adds.
         marker: the dormancy marker, "" for none.
         is_foreign: another kbd writes into the files: what they say is taken in as after a restore, not as edits.
+        sidecars: counters stand in a file beside each; the Markdown is left alone.
     """
 
     id: int
@@ -47,6 +49,7 @@ class BaseSpec:
     signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     marker: str = "⚠️"
     is_foreign: bool = False
+    sidecars: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +168,10 @@ class _Sync:
         )
         lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
         lessons.release_file(self.db, file.path, self.base.id, self.today)
+        entries = parsed.entries if file.values is None else with_values(parsed.entries, file.values)
         return [
             Seen(file.path, file.archive, i, storable(entry), _last_line(data, entry))
-            for i, entry in enumerate(parsed.entries)
+            for i, entry in enumerate(entries)
         ]
 
     def _columns(self, one: Seen) -> dict[str, object]:

@@ -59,6 +59,7 @@ class Mover:
         marker: the dormancy marker, "" for none.
         quiet: when a file counts as at rest.
         keep: takes each inode that came out of a write, with the path it had.
+        sidecars: counters stand in files beside: a block moves as it is.
     """
 
     ledger: Ledger
@@ -67,6 +68,7 @@ class Mover:
     marker: str
     quiet: Callable[[str], Quiet]
     keep: Callable[[str, KeptFile], None]
+    sidecars: bool = False
 
     def settle(self, base: int, resync: Resync, now: datetime) -> Settled:
         """Bring every block on its way to its file."""
@@ -184,6 +186,9 @@ class _Move:
             lessons.update_entry(
                 db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown
             )
+            if self.mover.sidecars:
+                # The file beside the target says nothing of the entry yet, or what held when it last stood there.
+                lessons.update_entry(db, row.id, due_ref=None, wrote_ref=None, wrote_last=None, wrote_state=None)
         if self.target in self.texts:
             self._replace(self.target, new, entry)
         else:
@@ -202,7 +207,8 @@ class _Move:
         marker = "" if row.state is State.ARCHIVED else mover.marker
         block, _ = splice.cut(text, entry)
         alone = markdown.parse(block, mover.types, mover.marker).entries[0]
-        block = splice.set_metadata(block, alone, row.ref, row.last, row.state, marker)
+        if not mover.sidecars:
+            block = splice.set_metadata(block, alone, row.ref, row.last, row.state, marker)
         headings = splice.heading_lines(self.parsed[self.source].outline, entry)
         return splice.insert(self.texts.get(self.target, b""), block, entry.section, headings)
 

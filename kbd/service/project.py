@@ -11,17 +11,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kbd.core import entries as markdown
-from kbd.core import splice
+from kbd.core import sidecar, splice
 from kbd.core.model import Problem
+from kbd.core.normal import normalise
 from kbd.core.splice import Edit
 from kbd.core.undoing import of_edits
 from kbd.store import notes
-from kbd.store.base_files import NoteFile, describe
-from kbd.store.files import KeptFile
+from kbd.store.base_files import MAX_BYTES, NoteFile, describe
+from kbd.store.files import KeptFile, read_regular
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
-from kbd.store.rewrite import save_conflict
+from kbd.store.rewrite import Quiet, rewrite_held, save_conflict
+from kbd.store.sidecars import sidecar_of
+
+LOCK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class WritePolicy:
     Attributes:
         marker: the dormancy marker, "" for none.
         immediate: write at once, without the coalescing delays (`run --once`).
+        sidecars: write into the file beside the Markdown, which is left alone.
     """
 
     marker: str = "⚠️"
@@ -39,6 +44,7 @@ class WritePolicy:
     quiet_seconds: float = 5
     max_wait_seconds: float = 300
     immediate: bool = False
+    sidecars: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +101,12 @@ class Projector:
             return Written(0, (), None)
         waited = self.real_now - self.waiting.setdefault(path, self.real_now)
         quiet = 0.0 if self.policy.immediate or waited > self.policy.max_wait_seconds else self.policy.quiet_seconds
-        job = _Job(self, path, resync)
-        outcome = notes.rewrite(
-            path,
-            job.edit,
-            self.locks,
-            quiet_seconds=quiet,
-            now=self.real_now,
-            own_mtime_ns=row["wrote_mtime_ns"] if row else None,
-        )
+        job = _SidecarJob(self, path, resync) if self.policy.sidecars else _Job(self, path, resync)
+        own_mtime_ns = row["wrote_mtime_ns"] if row else None
+        with self.locks.hold({path, job.target}, LOCK_SECONDS):
+            outcome = rewrite_held(
+                job.target, job.edit, self.locks, Quiet(self.real_now, quiet, own_mtime_ns), create=self.policy.sidecars
+            )
         if isinstance(outcome, notes.Deferred):
             return Written(
                 0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None
@@ -112,7 +115,7 @@ class Projector:
         if isinstance(outcome, notes.Unchanged):
             return Written(0, (), None)
         job.confirm(outcome)
-        return Written(len(job.due), _save_late(path, outcome), outcome.kept)
+        return Written(len(job.due), _save_late(job.target, outcome), outcome.kept)
 
     def seconds_to_wait(self, path: str, wrote_at: float | None) -> float:
         """Return for how long writes to a file are still collected; 0 if it may be written."""
@@ -138,6 +141,7 @@ class _Job:
 
     def __init__(self, projector: Projector, path: str, resync: Resync) -> None:
         self.projector, self.path, self.resync = projector, path, resync
+        self.target = path
         self.due: list[EntryRow] = []
         self.edits: list[tuple[str, Edit]] = []
 
@@ -185,4 +189,37 @@ class _Job:
             changes = of_edits(written.before or b"", written.data, self.edits)
             now = datetime.fromtimestamp(self.projector.real_now, UTC)
             undo.record(db, undo.COUNTERS, self.path, changes, now, ids={row.norm: row.id for row in self.due})
-        self.resync(describe(self.path, written.data))
+        self.resync(self._described(written))
+
+    def _described(self, written: notes.Written) -> NoteFile:
+        return describe(self.path, written.data)
+
+
+class _SidecarJob(_Job):
+    """The counters of one file, written beside it."""
+
+    def __init__(self, projector: Projector, path: str, resync: Resync) -> None:
+        super().__init__(projector, path, resync)
+        self.target = sidecar_of(path)
+
+    def edit(self, data: bytes) -> bytes:
+        """Return the file beside with the ledger's values; the intended values are committed by then."""
+        note = read_regular(self.path, MAX_BYTES)
+        self.resync(describe(self.path, note))
+        entries = markdown.parse(note, self.projector.types, self.projector.policy.marker).entries
+        rows = {row.place: row for row in lessons.entries_of_file(self.projector.ledger.db, self.path)}
+        said = sidecar.parse(data, self.target)
+        lines = []
+        self.due = []
+        for place, key in enumerate(sidecar.keys_of(entries)):
+            row, meta = rows.get(place), said.get(normalise(key))
+            if row is None or row.moving is not None:
+                continue  # on its way: its values are written where it arrives
+            self.due += [row] if row.differs_from_file(markers=False) else []
+            if meta is not None or row in self.due:
+                lines.append(sidecar.Line(key, row.pair, row.state, row.handle, meta.extra if meta else ()))
+        self._intend(False)
+        return sidecar.render(lines) if self.due else data
+
+    def _described(self, written: notes.Written) -> NoteFile:
+        return describe(self.path, read_regular(self.path, MAX_BYTES))

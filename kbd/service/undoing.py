@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kbd.core.entries import Parsed
-from kbd.core.model import Entry, Pair, State
+from kbd.core.model import Entry, Metadata, Pair, State
 from kbd.core.undoing import Parse, between, revert
 from kbd.errors import ChangedUnderneath, Refused
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
@@ -51,12 +51,14 @@ class Undoer:
         locks: of the state directory.
         parse: reads knowledge files with the types and the marker in force.
         markers: dormant entries carry a marker.
+        sidecars: counters stand in files beside; comments in the Markdown say nothing.
     """
 
     ledger: Ledger
     locks: Locks
     parse: Parse
     markers: bool
+    sidecars: bool = False
 
     def preview(self, act: Act, now: datetime) -> list[Reverted]:
         """Return what an undo would make of the files; raises as `undo`."""
@@ -80,6 +82,8 @@ class Undoer:
             wanted = self._wanted(act, reverted)
             with self.ledger.transaction() as db:
                 for entry, (where, said) in wanted.items():
+                    if act.kind != undo.COUNTERS and (said.meta is None or self.sidecars):
+                        said = self._spoken(db, entry, said, archive=is_archive(where))
                     self._decide(db, lessons.entry_row(db, entry), said, now, archive=is_archive(where))
             # What takes a block in comes before what lets it go: a crash in between leaves it in both.
             for one in sorted(reverted, key=lambda one: len(one.before) > len(one.after)):
@@ -117,6 +121,12 @@ class Undoer:
                 raise Refused(what, where=act.writes[0].path, hint="nothing was undone")
             wanted[number] = found[0]
         return wanted
+
+    def _spoken(self, db: sqlite3.Connection, entry: int, said: Entry, *, archive: bool) -> Entry:
+        """Return a block whose counters stand elsewhere as if it said them: they stay as they are."""
+        row = lessons.entry_row(db, entry)
+        awake = State.DORMANT if row.state is State.DORMANT else State.ACTIVE
+        return replace(said, meta=Metadata(row.ref, row.last, True, State.ARCHIVED if archive else awake))
 
     def _decide(self, db: sqlite3.Connection, row: EntryRow, said: Entry, now: datetime, *, archive: bool) -> None:
         """Let the ledger want what an entry says again: references that this denies are set aside."""

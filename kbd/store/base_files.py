@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kbd.core.model import Problem
+from kbd.core.model import Metadata, Problem
 from kbd.errors import FileUnreadable
 from kbd.store.files import read_regular
 from kbd.store.identity import inode, modified_ns
@@ -21,7 +21,10 @@ NEVER_NS = -1
 
 @dataclass(frozen=True, slots=True)
 class NoteFile:
-    """A knowledge file as read; `data` is None where it is unchanged since the last sync."""
+    """A knowledge file as read; `data` is None where it is unchanged since the last sync.
+
+    `values` is what a file beside it says of its entries, by key, where counters are kept there; else None.
+    """
 
     path: str
     archive: bool
@@ -30,6 +33,7 @@ class NoteFile:
     mtime_ns: int
     ino: int
     data: bytes | None
+    values: Mapping[str, Metadata] | None = None
 
 
 def describe(path: str, data: bytes) -> NoteFile:
