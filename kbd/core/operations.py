@@ -14,6 +14,7 @@ from kbd.core.model import Problem
 
 KINDS = ("create", "update", "delete", "relate", "unrelate")
 COMPACT = "compact"
+MAX_NESTING = 64
 _ENTITY_KEYS = frozenset({"id", "type", "properties", "created", "updated", "relations", "timestamp"})
 _SOURCES = ("from", "from_id", "source", "subject")
 _RELS = ("rel", "relation_type", "relation", "predicate", "type")
@@ -96,6 +97,20 @@ def walk(properties: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
             waiting += [(f"{path}[{at}]", name, inner) for at, inner in enumerate(value)]
 
 
+def is_too_deep(value: object) -> bool:
+    """Tell whether a value is nested more than `MAX_NESTING` deep, which no check need then bear."""
+    level, depth = [value], 0
+    while level and depth <= MAX_NESTING:
+        depth += 1
+        level = [
+            inner
+            for held in level
+            if isinstance(held, list | dict)
+            for inner in (held.values() if isinstance(held, dict) else held)
+        ]
+    return bool(level)
+
+
 class Fault(NamedTuple):
     """Something odd about a line: a code of `FAULTS` and what exactly, if there is more to say."""
 
@@ -116,6 +131,11 @@ FAULTS: Mapping[str, tuple[str, str, bool]] = {
     "oversize_line": ("longer than a line may be", "split it into several operations", True),
     "not_an_object": ("no JSON object", "mend or remove the line", True),
     "not_text": ("holds characters that are no valid text", "write it as UTF-8", True),
+    "too_deep": (
+        f"nested more than {MAX_NESTING} deep",
+        "keep such texts in files, and their paths in the graph",
+        True,
+    ),
     "bad_operation": ("an operation that lacks what it needs", "mend or remove the line", True),
     "unknown_operation": ("unknown operation", f"known: {', '.join(KINDS)}", True),
     "incomplete_plan": ("a plan of which steps are missing, so none of it counts", "apply the plan again", True),

@@ -19,7 +19,16 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from kbd.core.operations import Fault, Operation, Reading, canonical_operation, read_record, record_of
+from kbd.core.operations import (
+    MAX_NESTING,
+    Fault,
+    Operation,
+    Reading,
+    canonical_operation,
+    is_too_deep,
+    read_record,
+    record_of,
+)
 from kbd.errors import FileUnreadable, LockTimeout, Refused
 from kbd.store.descriptors import StrPath, open_regular, strerror, unwritable
 from kbd.store.locks import try_flock
@@ -95,7 +104,7 @@ class Log:
         raws = whole.split(b"\n")[:-1]
         for raw, record in zip(raws, _records(whole, len(raws)), strict=True):
             self._number += 1
-            line = _odd_line(raw, self._number) if record is None else _line_of_record(record, self._number)
+            line = _odd_line(raw, self._number) if record is None else _line_of_record(record, self._number, raw)
             if line.mark is None and not plan.lines:
                 yield line
             else:
@@ -161,7 +170,7 @@ def _incomplete(line: Line) -> Line:
 def _whole_tail(raw: bytes, number: int) -> Line | None:
     """Return what a last line without its end says, if it is a whole operation nonetheless."""
     record = _record(raw)
-    line = _odd_line(raw, number) if record is None else _line_of_record(record, number)
+    line = _odd_line(raw, number) if record is None else _line_of_record(record, number, raw)
     return line if line.operations and line.mark is None else None
 
 
@@ -183,8 +192,10 @@ def _record(raw: bytes) -> Any:
         return None
 
 
-def _line_of_record(record: Any, number: int) -> Line:
+def _line_of_record(record: Any, number: int, raw: bytes) -> Line:
     mark = None
+    if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_too_deep(record):
+        return Line(number, (), (Fault("too_deep"),))
     if type(record) is dict:
         mark = _mark_of(record) if "plan" in record else None
         operation = canonical_operation(record)
@@ -222,6 +233,8 @@ def _odd_line(raw: bytes, number: int) -> Line:
         return Line(number, (), (*faults, Fault("not_text")))
     except (ValueError, RecursionError):
         return Line(number, (), (*faults, Fault("bad_json")))
+    if is_too_deep(record):
+        return Line(number, (), (*faults, Fault("too_deep")))
     return _line_of(read_record(record), number, faults)
 
 

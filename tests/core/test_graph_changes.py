@@ -114,6 +114,13 @@ def test_text_that_no_line_can_hold_is_refused():
     assert codes(schema("types: {T: {}}"), (), create("t", "T", x=[float("nan")])) == ["value_invalid"]
 
 
+def test_properties_that_are_nested_too_deep_are_refused():
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    assert codes(schema("types: {T: {}}"), (), create("t", "T", x=deep)) == ["value_invalid"]
+
+
 def test_a_cascade_leaves_nothing_that_leads_to_the_deleted():
     rules = schema(DRIFT)
     before = (

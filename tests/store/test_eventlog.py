@@ -85,6 +85,13 @@ def test_foreign_lines_are_reported_and_the_others_read(tmp_path, data, found, f
     assert log.end == Position(len(data), data.count(b"\n"))
 
 
+@pytest.mark.parametrize("value", ["[" * 90 + "]" * 90, '{"a":' * 900 + "1" + "}" * 900])
+def test_a_line_that_is_nested_too_deep_says_nothing(tmp_path, value):
+    path = tmp_path / "graph.jsonl"
+    path.write_bytes(line(create("a", "T", x=7)).replace(b"7", value.encode()) + line(create("b", "T")))
+    assert (ids(read(path)[1]), codes(read(path)[1])) == (["b"], {1: ["too_deep"]})
+
+
 def test_a_line_that_is_too_long_is_skipped_and_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(eventlog, "MAX_LINE_BYTES", 5000)
     monkeypatch.setattr(eventlog, "_BLOCK_BYTES", 1000)
