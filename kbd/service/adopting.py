@@ -219,17 +219,26 @@ def _relations(
     held = relations_file.load(shelving.relations)
     data = held.data if held else b""
     there = {(one.s, one.p, one.o) for one in held.relations} if held else set()
-    new: list[Relation] = []
-    refused: list[tuple[Relation, str]] = []
-    for one in wanted:
-        if (one.s, one.p, one.o) in there:
-            continue
-        try:
-            data = relyaml.upsert(data, [one], shelving.relations)
-            new.append(one)
-        except Refused as error:
-            refused.append((one, error.what))
-    return tuple(new), tuple(refused)
+    new = [one for one in wanted if (one.s, one.p, one.o) not in there]
+    _, refused = _admitted(data, new, shelving.relations)
+    forbidden = {one for one, _ in refused}
+    return tuple(one for one in new if one not in forbidden), tuple(refused)
+
+
+def _admitted(data: bytes, wanted: Sequence[Relation], path: str) -> tuple[bytes, list[tuple[Relation, str]]]:
+    """Return the relations file with those that its rules allow, and the others; halved until the culprits stand alone.
+
+    Each upsert reads the whole file, so one a relation would take the square of their number.
+    """
+    try:
+        return relyaml.upsert(data, wanted, path), []
+    except Refused as error:
+        if len(wanted) == 1:
+            return data, [(wanted[0], error.what)]
+    half = len(wanted) // 2
+    data, first = _admitted(data, wanted[:half], path)
+    data, second = _admitted(data, wanted[half:], path)
+    return data, [*first, *second]
 
 
 def _target(wish: Wish, path: str) -> str:
