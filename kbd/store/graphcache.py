@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from kbd import __version__
 from kbd.core.graph_state import GraphState
 from kbd.core.operations import Fault, Operation
 from kbd.errors import FileUnreadable, FileUnwritable
@@ -43,7 +44,8 @@ class GraphCache:
         """Take an open database with its tables; see `opened`."""
         self._db = db
         self.view = GraphTables(db, indexed)
-        self._listed = json.dumps(sorted(indexed))
+        # Another kbd may read a line in another way.
+        self._listed = json.dumps([__version__, *sorted(indexed)])
         self.end, self.torn_bytes = START, 0
         self.tail: Line | None = None
         self._kept_stamp = ""
