@@ -126,9 +126,16 @@ def pieces(relpath: str, data: bytes, rng: random.Random) -> Track:
 
 
 def interleaved(tracks: Sequence[Track], rng: random.Random) -> Track:
-    """Run tracks into each other."""
-    left = [list(track) for track in tracks if track]
+    """Run tracks into each other; their files are born in the order of the tracks, as copies are after originals."""
+    left: list[Track] = []
     steps: Track = []
+    for track in filter(None, tracks):
+        steps.append(track[0])
+        left += [list(track[1:])] if track[1:] else []
+        while left and rng.random() < 0.5:
+            chosen = rng.choice(left)
+            steps.append(chosen.pop(0))
+            left = [one for one in left if one]
     while left:
         track = rng.choice(left)
         steps.append(track.pop(0))

@@ -94,9 +94,10 @@ class History:
 
 
 @st.composite
-def _parts(draw: st.DrawFn, number: int, repeats: bool) -> Part:
+def _parts(draw: st.DrawFn, number: int, again: str) -> Part:
+    """Draw a part; `again` are words the session may have said before."""
     cites = draw(st.lists(st.integers(0, len(TITLES) - 2), max_size=2, unique=True))
-    name = "again" if repeats else f"step {number}"
+    name = again or f"step {number}"
     words = [f"{name}:", *(f"per {_naming(LESSONS[c], draw(st.integers(0, 5)))} I go on," for c in cites), "done."]
     is_tool = draw(st.booleans())
     copied = TITLES[draw(st.integers(0, len(TITLES) - 1))] if is_tool else ""
@@ -129,9 +130,8 @@ def histories(draw: st.DrawFn, kinds: Sequence[str] = (), *, deep: bool = True) 
         for _ in range(draw(st.integers(0 if i else 1, 5))):
             number += 1
             at += timedelta(days=draw(st.sampled_from((0, 0, 1, 2))), seconds=97)
-            parts = [
-                draw(_parts(number * 10 + k, draw(st.integers(0, 3)) == 0)) for k in range(draw(st.integers(1, 3)))
-            ]
+            again = f"again {i}" if draw(st.integers(0, 3)) == 0 else ""
+            parts = [draw(_parts(number * 10 + k, again)) for k in range(draw(st.integers(1, 3)))]
             own.append(Turn(number, at, tuple(parts)))
         sessions.append(_related(draw, Session(i + 1, began, tuple(own)), sessions, kinds, deep=deep))
     return History(tuple(sessions))

@@ -36,7 +36,6 @@ class LineWriter:
         forms: what the format knows beside plain appending.
         kinds: of sessions beside `main`; deep: forks of forks are told.
         times: where a message's day comes from.
-        fork_keeps_times: copies in a fork have the old times; else they have the fork's.
     """
 
     agent = ""
@@ -44,6 +43,11 @@ class LineWriter:
     kinds: tuple[str, ...] = ()
     deep = True
     times = "record"
+
+    @property
+    def copies(self) -> bool:
+        """Whether sessions copy others with the old times, so that only the birth of the files tells which is first."""
+        return "fork" in self.kinds
 
     def path(self, session: Session) -> str:
         raise NotImplementedError
@@ -87,7 +91,7 @@ class LineWriter:
         track = pieces(path, encoded(records), rng)
         if "rewritten" in forms and len(records) > 1:
             cut = rng.randrange(1, len(records))
-            track += [replace(path, encoded(records[:cut]), in_place=rng.random() < 0.5)]
+            track += [replace(path, encoded(records[:cut]), in_place=self.copies or rng.random() < 0.5)]
             track += pieces(path, encoded(records[cut:]), rng)
         if not track:
             return track
@@ -103,7 +107,7 @@ class LineWriter:
 
     def go_on(self, rest: Track, records: list[Json], session: Session) -> Track:
         """Finish a moved file: the rest is written at its new place, whole."""
-        return [replace(self.moved(session), encoded(records))] if rest else []
+        return [replace(self.moved(session), encoded(records), in_place=self.copies)] if rest else []
 
     def afterwards(self, session: Session, records: list[Json], forms: Forms, rng: random.Random) -> Track:
         return []
