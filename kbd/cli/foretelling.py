@@ -18,7 +18,7 @@ from kbd.errors import Refused, UsageError
 from kbd.service import foretell, lifecycle
 from kbd.service.foretell import Exempt, Fall
 from kbd.service.lifecycle import SourceSight
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, standing
 from kbd.store.ledger.evidence import events_since
 from kbd.store.ledger.survey import source_sums
 from kbd.store.locks import InstanceLock, running_pid
@@ -192,7 +192,7 @@ def _next_run(session: Session, bases: Sequence[Known]) -> str | None:
 
 def _sights(session: Session, ledger: Ledger) -> list[SourceSight]:
     """Return what the last pass that looked everywhere knew of the configured sources."""
-    blind = {p.where for p in lessons.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
+    blind = {p.where for p in standing.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
     alarms = lifecycle.format_alarms(ledger.db)
     sums = [one for one in source_sums(ledger.db) if _is_configured(session, one.name)]
     return [SourceSight(one.name, one.root not in blind, one.name in alarms) for one in sums]

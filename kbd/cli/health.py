@@ -19,7 +19,7 @@ from kbd.service import lifecycle
 from kbd.service.status import assess
 from kbd.service.status.values import KnownBase, Sign, Situation, Status
 from kbd.store.heartbeat import read_heartbeat
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, standing
 from kbd.store.ledger.survey import SourceSums, source_sums
 from kbd.store.locks import running_pid
 from kbd.store.pausing import pause_in_force
@@ -80,7 +80,7 @@ def _situation(session: Session, config: Config, ledger: Ledger | None, bases: S
 def _sight(
     session: Session, ledger: Ledger, sums: Sequence[SourceSums], alarms: set[str], bases: Sequence[Known]
 ) -> Sight:
-    blind = {p.where for p in lessons.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
+    blind = {p.where for p in standing.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
     sights = [lifecycle.SourceSight(s.name, s.root not in blind, s.name in alarms) for s in sums]
     return lifecycle.see(ledger.db, sights, bases[0].policy, session.today)
 

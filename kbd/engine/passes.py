@@ -19,7 +19,7 @@ from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
-from kbd.store.ledger import back_up, lessons, open_ledger, transcripts
+from kbd.store.ledger import back_up, lessons, open_ledger, standing, transcripts
 from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.temporary import sweep_state, sweep_temporaries
 
@@ -183,7 +183,7 @@ class Engine:
         A pass that followed hints did not look everywhere: it takes no fault of a source back.
         """
         wanted = {(p.code, p.where): p for p in report.problems}
-        stored = {(p.code, p.where): p for p in lessons.faults(self.frame.ledger.db)}
+        stored = {(p.code, p.where): p for p in standing.faults(self.frame.ledger.db)}
         keep = (
             ()
             if full
@@ -194,9 +194,9 @@ class Engine:
             return
         with self.frame.ledger.transaction() as db:
             for code, place in stored.keys() - wanted.keys():
-                lessons.clear_fault(db, code, place)
+                standing.clear_fault(db, code, place)
             for problem in wanted.values():
-                lessons.set_fault(db, problem)
+                standing.set_fault(db, problem)
 
     def watched_folders(self) -> list[Watched]:
         """Return the folders whose events are of interest."""

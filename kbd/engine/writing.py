@@ -18,7 +18,7 @@ from kbd.service.project import Projector, WritePolicy
 from kbd.service.relating import read_relations, write_relations
 from kbd.store.base_files import NoteFile
 from kbd.store.files import KeptFile
-from kbd.store.ledger import lessons
+from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import day
 from kbd.store.rewrite import Quiet, save_conflict
 
@@ -115,7 +115,7 @@ class Writer:
 
     def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
         """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""
-        problems = report.problems if report.full else lessons.faults(self.frame.ledger.db)
+        problems = report.problems if report.full else standing.faults(self.frame.ledger.db)
         faults = {p.where for p in problems if p.code in ("source_unreadable", "source_missing")}
         alarms = lifecycle.format_alarms(self.frame.ledger.db)
         return [

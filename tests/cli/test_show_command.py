@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from kbd.core.model import Problem, State
-from kbd.store.ledger import lessons
+from kbd.store.ledger import lessons, standing
 from tests.cli.test_listing_command import KEYS, LOCK
 from tests.cli.world import NOON
 
@@ -152,7 +152,7 @@ def test_why_a_write_waits_is_said(cited):
     books = cited.ledger()
     with books.ledger.transaction() as db:
         place = str(cited.root / "kb" / "lessons.md")
-        lessons.set_fault(db, Problem("write_deferred", place, "conflict markers stand in it", "solve them"))
+        standing.set_fault(db, Problem("write_deferred", place, "conflict markers stand in it", "solve them"))
     assert "write pending (conflict markers stand in it)" in cited.run("show", LOCK).stdout
 
 

@@ -11,7 +11,7 @@ import kbd
 from kbd import __version__
 from kbd.core.model import Problem, State
 from kbd.store.heartbeat import HEARTBEAT_NAME, Heartbeat, write_heartbeat
-from kbd.store.ledger import lessons
+from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import NoteRow
 from kbd.store.locks import InstanceLock
 from tests.cli.test_listing_command import LOCK
@@ -247,7 +247,7 @@ def test_a_daemon_in_trouble_is_degraded_and_exit_1(healthy, beat, code):
 def test_standing_faults_are_reasons_and_problems(healthy, fault, code):
     books = healthy.ledger()
     with books.ledger.transaction() as db:
-        lessons.set_fault(db, Problem(fault, "/there", "is broken", "mend it"))
+        standing.set_fault(db, Problem(fault, "/there", "is broken", "mend it"))
     answer = healthy.answer("status")
     assert answer["reasons"] == [{"code": code, "what": "/there: is broken", "remedy": "mend it"}]
     assert [problem["code"] for problem in answer["problems"]] == [fault]
@@ -258,7 +258,7 @@ def test_a_hundred_equal_faults_are_one_reason(healthy):
     books = healthy.ledger()
     with books.ledger.transaction() as db:
         for number in range(100):
-            lessons.set_fault(db, Problem("file_unreadable", f"/t/{number:03}", "denied", "mend it"))
+            standing.set_fault(db, Problem("file_unreadable", f"/t/{number:03}", "denied", "mend it"))
     answer = healthy.answer("status")
     assert [reason["what"] for reason in answer["reasons"]] == ["/t/000: denied (and 99 more)"]
     assert len(answer["problems"]) == 100
@@ -268,7 +268,7 @@ def test_a_write_that_waits_its_turn_is_no_fault(healthy):
     books = healthy.ledger()
     place = str(healthy.root / "kb" / "lessons.md")
     with books.ledger.transaction() as db:
-        lessons.set_fault(db, Problem("write_deferred", place, "written 3 s ago", "wait"))
+        standing.set_fault(db, Problem("write_deferred", place, "written 3 s ago", "wait"))
         lessons.update_entry(db, 1, file_ref=0)
     answer = healthy.answer("status")
     assert (answer["health"], answer["bases"][0]["pending_writes"]) == ("ok", 1)
@@ -278,7 +278,7 @@ def test_a_write_that_waits_its_turn_is_no_fault(healthy):
 def test_what_status_sees_itself_is_not_said_twice(healthy):
     books = healthy.ledger()
     with books.ledger.transaction() as db:
-        lessons.set_fault(db, Problem("no_sight", "sources", "no record was read", "check"))
+        standing.set_fault(db, Problem("no_sight", "sources", "no record was read", "check"))
     assert healthy.answer("status")["health"] == "ok"
 
 
@@ -292,7 +292,7 @@ def test_a_broken_relations_file_is_seen_at_once(healthy):
 def test_a_mended_relations_file_is_seen_at_once(healthy):
     books = healthy.ledger()
     with books.ledger.transaction() as db:
-        lessons.set_fault(db, Problem("relations_unreadable", "/kb", "broken", "mend it"))
+        standing.set_fault(db, Problem("relations_unreadable", "/kb", "broken", "mend it"))
     assert healthy.answer("status")["health"] == "ok"
 
 

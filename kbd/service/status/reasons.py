@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from kbd.core.model import Problem
 from kbd.core.sight import SILENT_SESSIONS
 from kbd.service.status.values import Reason, Situation
-from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger import Ledger, standing
 from kbd.store.ledger.survey import sessions_and_citations
 
 RESTORED_DAYS = 7
@@ -21,7 +21,7 @@ _REASON_OF_FAULT = dict.fromkeys(("source_missing", "folder_unreadable", "file_u
 
 def standing_faults(told: Situation) -> list[Problem]:
     """Return the standing faults, those of relations files as the edge saw them just now."""
-    stored = lessons.faults(told.ledger.db) if told.ledger else []
+    stored = standing.faults(told.ledger.db) if told.ledger else []
     fresh = [p for base in told.bases for p in base.problems if p.code == "relations_unreadable"]
     return [p for p in stored if p.code not in USUAL_FAULTS | SEEN_ANEW] + fresh
 

@@ -12,7 +12,7 @@ from kbd.core.normal import normalise
 from kbd.core.sight import next_run
 from kbd.service.status.reasons import USUAL_FAULTS
 from kbd.service.status.values import Base, Daemon, Decay, Due, KnownBase, Relations, Sign, Situation, Source
-from kbd.store.ledger import lessons
+from kbd.store.ledger import standing
 from kbd.store.ledger.counts import references_since
 from kbd.store.ledger.evidence import Event, overruled_since
 from kbd.store.ledger.lessons import EntryRow
@@ -121,4 +121,4 @@ def overruled(told: Situation) -> list[Event]:
 
 def deferred(told: Situation) -> dict[str, str]:
     """Return why files are not written yet, by path."""
-    return {p.where: p.what for p in (lessons.faults(told.ledger.db) if told.ledger else ()) if p.code in USUAL_FAULTS}
+    return {p.where: p.what for p in (standing.faults(told.ledger.db) if told.ledger else ()) if p.code in USUAL_FAULTS}
