@@ -14,11 +14,13 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from kbd.engine.watching import Watched
+
 MAX_HINTS = 4096
 _QUIET_EVENTS = frozenset(("opened", "closed_no_write"))
 
 
-class Hints(FileSystemEventHandler):
+class Hints:
     """Paths that moved since the last look; too many become "look everywhere"."""
 
     def __init__(self) -> None:
@@ -28,21 +30,14 @@ class Hints(FileSystemEventHandler):
         self._everywhere = False
         self.wake = threading.Event()
 
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        """Note an event; a directory that appears may hold files whose events nobody saw."""
-        if event.event_type in _QUIET_EVENTS:
-            return
-        paths = [os.fsdecode(p) for p in (event.src_path, event.dest_path) if p]
+    def note(self, paths: Iterable[str]) -> None:
+        """Wake the daemon to look at these paths, besides the knowledge files; a folder stands for all in it."""
         with self._lock:
-            if event.is_directory:
-                self._everywhere = self._everywhere or event.event_type in ("created", "moved", "deleted")
-            else:
-                self._paths.update(paths)
+            self._paths.update(paths)
             self._everywhere = self._everywhere or len(self._paths) > MAX_HINTS
             if self._everywhere:
                 self._paths.clear()
-            if self._everywhere or self._paths:
-                self.wake.set()
+            self.wake.set()
 
     def look_everywhere(self) -> None:
         """Ask for a full scan."""
@@ -59,6 +54,25 @@ class Hints(FileSystemEventHandler):
             return paths
 
 
+class _Handler(FileSystemEventHandler):
+    """Turns the events of one folder into hints."""
+
+    def __init__(self, hints: Hints, folder: Watched) -> None:
+        self.hints, self.folder = hints, folder
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Note an event of interest; a directory that appears may hold files whose events nobody saw."""
+        if event.event_type in _QUIET_EVENTS:
+            return
+        paths = [os.fsdecode(p) for p in (event.src_path, event.dest_path) if p]
+        if event.is_directory:
+            wanted = paths[-1:] if self.folder.deep and event.event_type in ("created", "moved") else []
+        else:
+            wanted = [path for path in paths if self.folder.wants(path)]
+        if wanted:
+            self.hints.note(wanted if self.folder.names_files else ())
+
+
 class Watch:
     """Watches folders as well as the system allows.
 
@@ -72,18 +86,19 @@ class Watch:
         self.hints = hints
         self.degraded = ""
         self._observer: BaseObserver | None = None
-        self._folders: tuple[str, ...] = ()
+        self._folders: tuple[Watched, ...] = ()
 
-    def start(self, folders: Iterable[str]) -> None:
-        """Watch these folders and all below them; those that do not exist are left to the scan."""
+    def start(self, folders: Iterable[Watched]) -> None:
+        """Watch these folders; those that do not exist are left to the scan."""
         self.stop()
-        self._folders = tuple(dict.fromkeys(folders))
+        self._folders = tuple(folders)
         self.degraded = ""
         observer = Observer()
         try:
             for folder in self._folders:
-                if os.path.isdir(folder):
-                    observer.schedule(self.hints, os.path.realpath(folder), recursive=True)
+                if os.path.isdir(folder.path):
+                    handler = _Handler(self.hints, folder)
+                    observer.schedule(handler, os.path.realpath(folder.path), recursive=folder.deep)
             observer.start()
         except OSError as exc:
             self.degraded = _reason(exc)
@@ -105,7 +120,7 @@ class Watch:
     def _missed(self) -> bool:
         """Tell whether a folder that exists is not watched, or another one stands at its place now."""
         watched = {os.fsdecode(e.watch.path) for e in self._observer.emitters} if self._observer else set()
-        return any(os.path.isdir(f) and os.path.realpath(f) not in watched for f in self._folders)
+        return any(os.path.isdir(f.path) and os.path.realpath(f.path) not in watched for f in self._folders)
 
     def stop(self) -> None:
         """Stop watching."""

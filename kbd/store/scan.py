@@ -115,6 +115,16 @@ def look(
     return (_found(path, relpath, seen, kind, linked=False),) if stat.S_ISREG(seen.st_mode) else ()
 
 
+def below(
+    root: str, folder: str, keep: Callable[[str], T | None], *, exclude: Iterable[str] = ()
+) -> Iterator[Found[T] | Problem]:
+    """Return what `walk` would find in one folder below a root, and below that folder. Arguments as for `look`."""
+    relpath, is_excluded = os.path.relpath(folder, root), excluded(exclude)
+    if is_excluded(relpath, folder) or os.path.realpath(folder) != folder:
+        return iter(())
+    return _Walk(root, keep, is_excluded, relpath).found()
+
+
 def excluded(globs: Iterable[str]) -> Callable[[str, str], bool]:
     """Return a test of (name inside the root, absolute path) that is true for what one of the globs covers.
 
@@ -153,11 +163,13 @@ def is_due(mtime_ns: int, checked_at: float | None, now: float) -> bool:
 
 
 class _Walk(Generic[T]):
-    def __init__(self, real: str, keep: Callable[[str], T | None], is_excluded: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self, real: str, keep: Callable[[str], T | None], is_excluded: Callable[[str, str], bool], folder: str = ""
+    ) -> None:
         self._real = real
         self._keep = keep
         self._is_excluded = is_excluded
-        self._folders = [""]
+        self._folders = [folder]
 
     def found(self) -> Iterator[Found[T] | Problem]:
         while self._folders:
