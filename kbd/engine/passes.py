@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kbd.config import BaseConfig, Config
 from kbd.core.model import Problem
+from kbd.engine import wording
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.engine.recovery import end_recovery
 from kbd.engine.transcripts import TranscriptReader
@@ -133,12 +134,15 @@ class Engine:
             if spec.sidecars:
                 anew |= {path for path in known if self.stamps.get(path, ()) != stamp_of(path)}
                 self.stamps |= {path: stamp_of(path) for path in known}
-            files, problems = read_base(base.files, known, anew)
+            is_parsed_so = wording.is_parsed_so(self.frame.ledger, spec)
+            files, problems = read_base(base.files, known, anew if is_parsed_so else known)
             if spec.sidecars:
                 files, unread = with_values(files)
                 problems = [*problems, *unread]
             report.problems.extend(problems)
             self._after_sync(sync_base(self.frame.ledger, spec, files, problems, clock.now))
+            if not is_parsed_so and not problems:
+                wording.note_parsed(self.frame.ledger, spec)
         return bases
 
     def _after_sync(self, synced: Synced) -> None:

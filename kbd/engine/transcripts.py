@@ -16,7 +16,7 @@ from kbd.core.reading import Reader
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.engine.recovery import sources_to_recover
 from kbd.errors import FileUnreadable
-from kbd.service.discover import by_age, register
+from kbd.service.discover import by_age, is_one_file, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.contract import FileKind
@@ -190,7 +190,7 @@ class _SourcePass:
             return item.mtime_ns / 1e9 >= oldest
         seen.add(mark.id)
         try:
-            same = (mark.path, mark.size, mark.mtime_ns) == (item.path, *batches.version_of(item))
+            same = (mark.size, mark.mtime_ns) == batches.version_of(item) and is_one_file(mark.path, item.path)
         except (FileNotFoundError, FileUnreadable):
             same = False  # reading it says what is wrong
         if mark.settled and same:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -58,7 +59,16 @@ def by_age(ledger: Ledger, source: int, session_prefix: str, fresh: Iterable[Fou
 
 
 def _is_in_place(row: FileRow, found: Found[FileKind]) -> bool:
-    return (row.path, row.dev, row.ino, row.gone) == (found.path, found.dev, found.ino, False)
+    same = (row.dev, row.ino, row.gone) == (found.dev, found.ino, False)
+    return same and is_one_file(row.path, found.path)
+
+
+def is_one_file(known: str, found: str) -> bool:
+    """Tell whether a file found is the known one: by its path, or as a further name of it (a hard link)."""
+    try:
+        return known == found or os.path.samestat(os.lstat(known), os.lstat(found))
+    except OSError:  # gone, or in a folder that may not be looked into: reading it says what is wrong
+        return False
 
 
 def _known(ledger: Ledger, source: int, found: Found[FileKind]) -> FileRow | None:

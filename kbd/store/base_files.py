@@ -76,7 +76,9 @@ def read_base(
     lost = [p for p in known if any(p.startswith(folder.rstrip("/") + "/") for folder in listing.unlisted)]
     paths = [*listing.files]
     paths += [a for a in (archive_of(p) for p in listing.files) if os.path.lexists(a)]
-    paths += [p for p, row in known.items() if row.archive and p not in paths and os.path.lexists(p)]
+    # Archives whose file went; and what stands, as a folder or the like, where a file was: unreadable, not gone.
+    rest = (p for p in known if p not in paths and os.path.lexists(p))
+    paths += [p for p in rest if known[p].archive or not os.path.isfile(p)]
     for path in dict.fromkeys(paths):
         try:
             files.append(_read(path, None if path in anew else known.get(path)))

@@ -1,0 +1,66 @@
+"""What the configuration calls a type changes; what stands at a file's path is no file any more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.attack.lab import CONFIG, TITLE, Lab
+
+
+def test_type_added_to_the_configuration_holds_for_files_that_did_not_change(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note(f"- [gotcha] **{TITLE}** — text of it\n")
+    lab.run()
+    assert (lab.entries()[0].type, lab.entries()[0].type_source) != ("gotcha", "tag")
+    lab.restart()
+    lab.config += "types: {gotcha: [trap]}\n"
+    lab.run()
+    assert (lab.entries()[0].type, lab.entries()[0].type_source) == ("gotcha", "tag")
+    assert lab.engine is not None
+    assert [r[0] for r in lab.engine.frame.ledger.db.execute("SELECT problems FROM notes")] == ["[]"]
+    before = lab.engine.frame.ledger.db.total_changes
+    lab.run()
+    assert lab.engine.frame.ledger.db.total_changes == before
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
+@pytest.mark.parametrize("glob", ["kb/*.md", "kb/lessons.md"])
+def test_entries_of_a_file_replaced_by_something_else_are_unread_and_not_gone(
+    tmp_path: Path, glob: str, make: Callable[[Path], None]
+) -> None:
+    lab = Lab(tmp_path, CONFIG.replace("kb/*.md", glob))
+    note = lab.note()
+    lab.say("s1", f"as in {TITLE} we close it")
+    lab.run()
+    text = note.read_text()
+    note.unlink()
+    make(note)
+    report = lab.run()
+    assert [(p.code, p.where) for p in report.problems] == [("knowledge_unreadable", str(note))]
+    assert lab.ref() == 1
+    note.rmdir() if note.is_dir() else note.unlink()
+    note.write_text(text)
+    assert not lab.run().problems
+    assert lab.ref() == 1
+
+
+def test_transcript_with_two_names_is_counted_once_and_left_alone(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note()
+    first = lab.say("s1", f"as in {TITLE} we close it")
+    os.link(first, first.with_name("second.jsonl"))
+    lab.run()
+    lab.run()
+    assert lab.engine is not None
+    before = lab.engine.frame.ledger.db.total_changes
+    lab.run()
+    assert lab.ref() == 1
+    assert lab.engine.frame.ledger.db.total_changes == before
+    first.unlink()
+    lab.say("s1", "and more")
+    lab.run()
+    assert lab.ref() == 1
