@@ -4,7 +4,7 @@
 title) and what `lay_base` makes for each number of entries asked for. The shares follow what was measured on real
 files: 29 % of the lines are an assistant's, about 9.6 % of the bytes are text that an agent wrote, tool results stand
 twice in their line, sub-agents have files of their own, and one record in 200 cites an entry. A quarter of the prose is
-in the titles' own words, never three of them in a row, so that no title stands where none was cited.
+in the titles' own words, never three of them in a row, even over two texts, so that no title stands where none was cited.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Prose:
     def text(self, mean: int) -> str:
         """Return prose, `mean` characters long on average; few are long, most are short."""
         size = min(self.random.expovariate(1 / mean), mean * 12) + 20
-        return "".join(self.random.choices(self.pool, k=int(size / 135) + 1))[: int(size) + 1]
+        return "".join(self.random.choices(self.pool, k=int(size / 135) + 1))[: int(size) + 1] + " zz"
 
 
 class Session:
