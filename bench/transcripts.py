@@ -1,10 +1,10 @@
 """Claude-Code-like transcripts of any size from a seed, with the counters that must come out of them.
 
-`python bench/transcripts.py DIR --mb 1000` makes `DIR/claude` (the transcripts), `DIR/expected.json` (references by
+`python -m bench.transcripts DIR --mb 1000` makes `DIR/claude` (the transcripts), `DIR/expected.json` (references by
 title) and what `lay_base` makes for each number of entries asked for. The shares follow what was measured on real
 files: 29 % of the lines are an assistant's, about 9.6 % of the bytes are text that an agent wrote, tool results stand
 twice in their line, sub-agents have files of their own, and one record in 200 cites an entry. A quarter of the prose is
-in the titles' own words, never three of them in a row, even over two texts, so that no title stands where none was cited.
+in the titles' own words, never three of them in a row, even over two texts: no title stands where none was cited.
 """
 
 from __future__ import annotations
