@@ -25,7 +25,7 @@ def cited(world):
 def test_json_has_exactly_the_documented_keys(cited):
     answer = cited.answer("show", LOCK)
     assert list(answer) == ["version", *KEYS, "evidence", "relations", "history", "rank"]
-    assert answer["rank"] is None
+    assert answer["rank"]["place"] == 1
 
 
 def test_evidence_is_newest_first_and_says_where(cited):
