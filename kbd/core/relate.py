@@ -126,47 +126,6 @@ def _is_path(path: str) -> bool:
     return bool(folder) and _EXTENSION.match(extension) is not None
 
 
-def grow(
-    existing: Sequence[Relation],
-    subject: str,
-    files: Sequence[str],
-    used_on: date,
-    today: date,
-    limit: int = FILES_PER_ENTRY,
-) -> tuple[Change, ...]:
-    """Return the changes for a citation of `subject` on `used_on` while working on `files` (first five count).
-
-    A missing relation is created, a known one gets the newer `u`, an expired one revives if it is used later than it
-    ever was. Over `limit` live files the stalest expire; one that would itself be the stalest is not created.
-    Idempotent: the same citation again, or an older one of the same file, changes nothing.
-    """
-    after: dict[int, Relation] = {}
-    new: list[Relation] = []
-    for name in list(dict.fromkeys(file for file in files if file))[:FILES_PER_CITATION]:
-        at = _position(existing, subject, name)
-        if at is None:
-            new.append(Relation(subject, APPLIES_TO, name, used_on, used_on))
-        elif _is_newer(used_on, existing[at].u, today):
-            after[at] = replace(existing[at], u=used_on, e=None)
-    candidates = [after.get(at, relation) for at, relation in enumerate(existing)] + new
-    live = [at for at, relation in enumerate(candidates)
-            if relation.s == subject and relation.p == APPLIES_TO and relation.e is None]
-
-    def was_live(at: int) -> bool:
-        return at < len(existing) and existing[at].e is None
-
-    # Of equally stale ones the newcomer goes: else two of them would push each other out for ever.
-    live.sort(key=lambda at: (_used(candidates[at], today) or date.min, was_live(at)))
-    for at in live[: max(0, len(live) - limit)]:
-        if was_live(at):
-            after[at] = replace(candidates[at], e=today)
-        else:
-            after.pop(at, None)
-            new = [relation for relation in new if relation is not candidates[at]]
-    changed = (Change(existing[at], relation) for at, relation in sorted(after.items(), key=lambda item: item[0]))
-    return (*changed, *(Change(None, relation) for relation in new))
-
-
 def expire(existing: Sequence[Relation], today: date, grown: frozenset[str] = GROWN) -> tuple[Change, ...]:
     """Return the changes that expire what was not used for 360 days. Idempotent.
 
@@ -196,17 +155,6 @@ def is_stale(relation: Relation, today: date) -> bool:
     return used is None or (today - used).days >= STALE_DAYS
 
 
-def _position(existing: Sequence[Relation], subject: str, name: str) -> int | None:
-    """Return the index of the relation, a live one before an expired one."""
-    wanted = (subject, APPLIES_TO, name)
-    same = [at for at, relation in enumerate(existing) if (relation.s, relation.p, relation.o) == wanted]
-    return min(same, key=lambda at: existing[at].e is not None, default=None)
-
-
 def _used(relation: Relation, today: date) -> date | None:
     """Return the newest usable day; one in the future counts as absent."""
     return max((day for day in (relation.u, relation.c) if day is not None and day <= today), default=None)
-
-
-def _is_newer(used_on: date, known: date | None, today: date) -> bool:
-    return known is None or known > today or used_on > known

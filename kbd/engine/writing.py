@@ -15,7 +15,7 @@ from kbd.service import lifecycle
 from kbd.service.knowledge import BaseSpec
 from kbd.service.moves import Mover
 from kbd.service.project import Projector, WritePolicy
-from kbd.service.relating import read_relations, write_relations
+from kbd.service.relating import age, read_relations, write_relations
 from kbd.store.base_files import NoteFile
 from kbd.store.files import KeptFile
 from kbd.store.ledger import lessons, standing
@@ -112,6 +112,11 @@ class Writer:
             return
         done = lifecycle.decay(ledger, spec.id, policy, relations, sights, clock.now)
         report.transitions += len(done.plan.transitions) if done.recorded else 0
+        if done.recorded:
+            today = clock.now.date()
+            report.problems.extend(
+                age(ledger, self.frame.locks, spec.id, base.relations, relations, today, clock.real)
+            )
 
     def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
         """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""

@@ -17,7 +17,7 @@ from kbd.core.cite import Mention, first_per_pattern
 from kbd.core.model import Author, Decoded, Message, Record, RecordKind, TouchMode
 from kbd.core.normal import normalise
 from kbd.core.reading import Reader, Said
-from kbd.core.relate import name_file, paths_in_prose
+from kbd.core.relate import FILES_PER_CITATION, name_file, paths_in_prose
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
@@ -37,7 +37,6 @@ from kbd.store.position import Position
 from kbd.store.scan import Found
 
 FUTURE_SLACK = timedelta(minutes=5)
-MAX_FILES_PER_CITATION = 5
 _REDACT_MARGIN = 200
 """Characters beyond a snippet that are looked at for secrets, so that none is cut in two and shows."""
 
@@ -369,7 +368,7 @@ class _Batch:
             name = name_file(path, cwd, root)
             if name and name not in names:
                 names.append(name)
-        return tuple(names[:MAX_FILES_PER_CITATION])
+        return tuple(names[:FILES_PER_CITATION])
 
     def _silent(self, message: Message) -> None:
         """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
@@ -380,7 +379,7 @@ class _Batch:
         known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
         if known is not None:
             names = self._named(paths, message.cwd)
-            self.dirty |= self.crediting.continue_message(known, texts, names, MAX_FILES_PER_CITATION)
+            self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)
 
 
 def is_json(data: bytes) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 
 from kbd.core import relyaml
 from kbd.core.model import Problem, Relation
+from kbd.core.relate import archivable, expire
 from kbd.errors import ChangedUnderneath, FileUnreadable, LockTimeout, Refused
 from kbd.store import notes
 from kbd.store.files import read_regular
-from kbd.store.ledger import Ledger
+from kbd.store.ledger import Ledger, growth
 from kbd.store.ledger.lessons import day
 from kbd.store.locks import Locks
+from kbd.store.relations import move_to_archive
 from kbd.store.relations_cache import Related
+from kbd.store.rewrite import Quiet
 
 MAX_BYTES = 16 << 20
 
@@ -36,24 +40,57 @@ def write_relations(
     due = _due(ledger, base)
     if not due:
         return []
-    try:
-        outcome = notes.rewrite(
+    problem = _attempt(
+        path,
+        lambda: notes.rewrite(
             path, lambda data: _merged(data, due, path), locks, quiet_seconds=quiet_seconds, now=real_now, create=True
-        )
-    except FileUnreadable as exc:
-        return [_unreadable(path, exc)]
-    except (LockTimeout, ChangedUnderneath) as exc:
-        return [Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again")]
-    except Refused as exc:
-        return [Problem("relations_refused", path, exc.what, exc.hint)]
-    if isinstance(outcome, notes.Deferred):
-        return [Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may")]
+        ),
+    )
+    if problem is not None:
+        return [problem]
     with ledger.transaction() as db:
         db.executemany(
             "UPDATE relations SET dirty=0 WHERE base=? AND s=? AND p=? AND o=? AND u IS ? AND e IS ?",
             [(base, r.s, r.p, r.o, _text(r.u), _text(r.e)) for r in due],
         )
     return []
+
+
+def age(
+    ledger: Ledger, locks: Locks, base: int, path: str, relations: Sequence[Relation], today: date, real_now: float
+) -> list[Problem]:
+    """Let relations expire that nobody used for a year; what expired a year ago moves to the archive (SPEC 7).
+
+    Once a day is enough; doing it again changes nothing. What expires is written with the next projection.
+    """
+    changed = [change.after for change in expire(relations, today)]
+    if changed:
+        with ledger.transaction() as db:
+            growth.age_relations(db, base, changed)
+    old = archivable(relations, today)
+    if not old:
+        return []
+    problem = _attempt(path, lambda: move_to_archive(path, old, locks, Quiet(real_now, 0)))
+    if problem is not None:
+        return [problem]
+    with ledger.transaction() as db:
+        growth.forget_relations(db, base, old)
+    return []
+
+
+def _attempt(path: str, change: Callable[[], notes.Written | notes.Unchanged | notes.Deferred]) -> Problem | None:
+    """Change a relations file; return why it could not be changed, None if it was."""
+    try:
+        outcome = change()
+    except FileUnreadable as exc:
+        return _unreadable(path, exc)
+    except (LockTimeout, ChangedUnderneath) as exc:
+        return Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again")
+    except Refused as exc:
+        return Problem("relations_refused", path, exc.what, exc.hint)
+    if isinstance(outcome, notes.Deferred):
+        return Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may")
+    return None
 
 
 def _text(value: date | None) -> str | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbd.core.model import Relation
-from kbd.core.relate import Change, archivable, expire, grow, is_stale, name_file, paths_in_prose
+from kbd.core.relate import Change, archivable, expire, is_stale, name_file, paths_in_prose
 
 TODAY = date(2026, 7, 1)
 
@@ -95,62 +95,6 @@ def test_paths_stand_in_the_text(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a.", "a/", "-", "a@", "x://", "www.", "C:\\", "a-a."])
 def test_hostile_prose_takes_linear_time(piece: str) -> None:
     assert len(paths_in_prose(piece * 100_000)) <= 5
-
-
-def test_citation_creates_then_touches() -> None:
-    created = grow([], "A", ["a.py", "", "a.py"], ago(3), TODAY)
-    assert created == (Change(None, applies("a.py", ago(3))),)
-    existing = [created[0].after]
-    assert grow(existing, "A", ["a.py"], ago(3), TODAY) == ()
-    assert grow(existing, "A", ["a.py"], ago(9), TODAY) == ()
-    touched = grow(existing, "A", ["a.py"], TODAY, TODAY)
-    assert touched == (Change(existing[0], replace(existing[0], u=TODAY)),)
-
-
-def test_at_most_five_files_count_for_a_citation() -> None:
-    assert len(grow([], "A", [f"{i}.py" for i in range(9)], TODAY, TODAY)) == 5
-
-
-def test_expired_relation_revives_only_by_a_later_use() -> None:
-    expired = applies("a.py", ago(400), ago(40))
-    assert grow([expired], "A", ["a.py"], ago(400), TODAY) == ()
-    assert grow([expired], "A", ["a.py"], ago(1), TODAY) == (Change(expired, replace(expired, u=ago(1), e=None)),)
-
-
-def test_live_twin_of_an_expired_relation_is_the_one_touched() -> None:
-    expired, live = applies("a.py", ago(500), ago(40)), applies("a.py", ago(5))
-    assert [change.before for change in grow([expired, live], "A", ["a.py"], TODAY, TODAY)] == [live]
-
-
-def test_use_in_the_future_is_corrected() -> None:
-    wild = applies("a.py", date(2099, 1, 1))
-    assert [change.after.u for change in grow([wild], "A", ["a.py"], TODAY, TODAY)] == [TODAY]
-
-
-def test_stalest_expires_over_the_limit() -> None:
-    full = [applies(f"{i}.py", ago(50 - i)) for i in range(20)]
-    others = [applies("x.py", ago(90), subject="B"), Relation("A", "requires", "B", ago(99), ago(99))]
-    changes = grow([*others, *full], "A", ["new.py"], TODAY, TODAY)
-    assert changes == (Change(full[0], replace(full[0], e=TODAY)), Change(None, applies("new.py", TODAY)))
-
-
-def test_late_citation_that_would_be_the_stalest_is_not_created() -> None:
-    full = [applies(f"{i}.py", ago(5)) for i in range(20)]
-    assert grow(full, "A", ["old.py"], ago(300), TODAY) == ()
-    expired = applies("gone.py", ago(500), ago(100))
-    assert grow([*full, expired], "A", ["gone.py"], ago(300), TODAY) == ()
-
-
-@given(
-    st.lists(st.builds(applies, st.sampled_from("abcdefg"), st.one_of(st.none(), st.integers(-9, 500).map(ago)),
-                       st.one_of(st.none(), st.just(ago(3)))), max_size=9),
-    st.lists(st.sampled_from("abcdefghij"), max_size=8),
-    st.integers(0, 400).map(ago),
-)
-def test_growing_is_idempotent_and_within_the_limit(existing: list[Relation], files: list[str], used_on: date) -> None:
-    now = _applied(existing, grow(existing, "A", files, used_on, TODAY, limit=4))
-    assert sum(relation.e is None for relation in now) <= 4
-    assert grow(now, "A", files, used_on, TODAY, limit=4) == ()
 
 
 def _applied(existing: list[Relation], changes: tuple[Change, ...]) -> list[Relation]:

@@ -14,6 +14,7 @@ from kbd.core.model import Pair, State
 from kbd.store.ledger import Ledger, lessons, open_ledger
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.facts import BlockFact, Holder, MentionFact, hold_authorship, hold_block, hold_message, key_of
+from kbd.store.ledger.growth import grow_relations
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 
@@ -39,10 +40,19 @@ def holder(session: str, at: datetime, file: int = 1, birth_ns: int | None = Non
     return Holder(session, at, False, file, birth_ns, f"/t/{file}", None, "r", 0)
 
 
-def cite(ledger: Ledger, entry: int, key: str, held: Holder, *, listed: bool = False, words: str = "w") -> int:
+def cite(
+    ledger: Ledger,
+    entry: int,
+    key: str,
+    held: Holder,
+    *,
+    listed: bool = False,
+    words: str = "w",
+    files: tuple[str, ...] = (),
+) -> int:
     pattern = ledger.db.execute("SELECT id FROM patterns WHERE entry=?", (entry,)).fetchone()[0]
     message = hold_message(ledger.db, key_of(key), 1, held)
-    mention = MentionFact(pattern, entry, listed, 0, 5, words.encode(), "snippet", ())
+    mention = MentionFact(pattern, entry, listed, 0, 5, words.encode(), "snippet", files)
     block = BlockFact(key_of(key, words), "agent_text", len(words), len(words), words.encode(), (mention,))
     hold_block(ledger.db, message, block, {pattern})
     return message
@@ -152,3 +162,46 @@ def test_pairs_are_remembered(ledger: Ledger) -> None:
         lessons.add_pair(ledger.db, entry, Pair(3, None))
         lessons.add_pair(ledger.db, entry, Pair(4, DAY.date()))
     assert lessons.pairs_of(ledger.db, entry) == {Pair(3, None), Pair(4, DAY.date())}
+
+
+def relations(ledger: Ledger) -> dict[str, tuple[str, str | None]]:
+    return {r["o"]: (r["u"], r["e"]) for r in ledger.db.execute("SELECT o, u, e FROM relations ORDER BY o")}
+
+
+def test_a_citation_creates_and_then_touches_a_relation(ledger: Ledger) -> None:
+    with ledger.transaction():
+        entry = add_entry(ledger)
+        cite(ledger, entry, "a", holder("s", DAY), files=("a.py",))
+        grow_relations(ledger.db, [entry], NOW.date())
+        assert relations(ledger) == {"a.py": ("2026-06-10", None)}
+        cite(ledger, entry, "b", holder("s", DAY + timedelta(days=3)), files=("a.py", "b.py"))
+        grow_relations(ledger.db, [entry], NOW.date())
+        assert relations(ledger) == {"a.py": ("2026-06-13", None), "b.py": ("2026-06-13", None)}
+
+
+def test_over_twenty_files_the_stalest_expires_and_a_year_old_one_never_begins(ledger: Ledger) -> None:
+    with ledger.transaction():
+        entry = add_entry(ledger)
+        cite(ledger, entry, "old", holder("s", DAY - timedelta(days=400)), files=("ancient.py",))
+        for i in range(20):
+            cite(ledger, entry, f"m{i}", holder("s", DAY - timedelta(days=i)), files=(f"f{i:02}.py",))
+        grow_relations(ledger.db, [entry], NOW.date())
+        assert "ancient.py" not in relations(ledger)
+        cite(ledger, entry, "new", holder("s", DAY + timedelta(days=1)), files=("new.py",))
+        grow_relations(ledger.db, [entry], NOW.date())
+        found = relations(ledger)
+    assert found["f19.py"] == ("2026-05-22", NOW.date().isoformat())
+    assert sum(e is None for _, e in found.values()) == 20
+
+
+def test_a_relation_a_person_removed_comes_back_only_when_used_again(ledger: Ledger) -> None:
+    with ledger.transaction() as db:
+        entry = add_entry(ledger)
+        cite(ledger, entry, "a", holder("s", DAY), files=("a.py",))
+        grow_relations(db, [entry], NOW.date())
+        db.execute("UPDATE relations SET dirty=0")
+        grow_relations(db, [entry], NOW.date())
+        assert db.execute("SELECT sum(dirty) FROM relations").fetchone()[0] == 0
+        cite(ledger, entry, "b", holder("s", DAY + timedelta(days=1)), files=("a.py",))
+        grow_relations(db, [entry], NOW.date())
+        assert db.execute("SELECT sum(dirty) FROM relations").fetchone()[0] == 1

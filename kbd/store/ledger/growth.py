@@ -7,9 +7,25 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import date
 
+from kbd.core.model import Relation
+from kbd.core.relate import EXPIRE_DAYS, FILES_PER_ENTRY
 from kbd.store.ledger.counts import COUNTING
 
-MAX_LIVE_FILES = 20
+
+def age_relations(db: sqlite3.Connection, base: int, changed: Iterable[Relation]) -> None:
+    """Take over what changed by mere time in the relations of a base's file: to be written with the others."""
+    rows = [(base, r.s, r.p, r.o, *(d.isoformat() if d else None for d in (r.c, r.u, r.e))) for r in changed]
+    db.executemany(
+        "INSERT INTO relations(base, s, p, o, c, u, e, dirty) VALUES (?,?,?,?,?,?,?,1) "
+        "ON CONFLICT(base, s, p, o) DO UPDATE SET u=excluded.u, e=excluded.e, dirty=1",
+        rows,
+    )
+
+
+def forget_relations(db: sqlite3.Connection, base: int, gone: Iterable[Relation]) -> None:
+    """Let go of relations that were moved to the archive."""
+    rows = [(base, r.s, r.p, r.o) for r in gone]
+    db.executemany("DELETE FROM relations WHERE base=? AND s=? AND p=? AND o=?", rows)
 
 
 def grow_relations(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None:
@@ -23,7 +39,7 @@ def grow_relations(db: sqlite3.Connection, entries: Iterable[int], today: date) 
         days = _days_by_file(db, entry, today)
         if row is None or not days:
             continue
-        keep = set(sorted(days, key=lambda f: (days[f][1], f), reverse=True)[:MAX_LIVE_FILES])
+        keep = set(sorted(days, key=lambda f: (days[f][1], f), reverse=True)[:FILES_PER_ENTRY])
         for name in sorted(days):
             _touch(db, row["base"], row["title"], name, days[name], name in keep, today)
 
@@ -44,7 +60,8 @@ def _touch(db: sqlite3.Connection, base: int, s: str, o: str, days: tuple[str, s
         "SELECT c, u, e FROM relations WHERE base=? AND s=? AND p='applies_to' AND o=?", (base, s, o)
     ).fetchone()
     if row is None:
-        if live:
+        # What was last used a year ago would expire at once; it may lie in the archive already.
+        if live and (today - date.fromisoformat(days[1])).days < EXPIRE_DAYS:
             db.execute(
                 "INSERT INTO relations(base, s, p, o, c, u) VALUES (?,?,'applies_to',?,?,?)", (base, s, o, *days)
             )
