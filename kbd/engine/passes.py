@@ -12,6 +12,7 @@ from kbd.config import BaseConfig, Config
 from kbd.core.model import Problem
 from kbd.engine import wording
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.engine.graphs import GraphWatch, watched_logs
 from kbd.engine.recovery import end_recovery
 from kbd.engine.transcripts import TranscriptReader
 from kbd.engine.watching import Watched, watched_folders
@@ -33,6 +34,7 @@ class Engine:
         self.frame = Frame(config, state_dir, env, home, open_ledger(state_dir, now))
         self.transcripts = TranscriptReader(self.frame)
         self.writer = Writer(self.frame, self._resync)
+        self.graphs = GraphWatch(self.frame, self.writer.relations_of)
         self.clock: Clock | None = None
         self.stamps = {}
 
@@ -87,6 +89,7 @@ class Engine:
             self.writer.write(clock, report, bases, immediate=immediate)
             if report.transitions:
                 self.transcripts.reader = None  # the number of live entries is part of the listing rule
+        report.problems.extend(self.graphs.check())
         self._store_faults(report, full=hints is None)
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
         self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)
@@ -204,7 +207,7 @@ class Engine:
 
     def watched_folders(self) -> list[Watched]:
         """Return the folders whose events are of interest."""
-        return watched_folders(self.frame)
+        return [*watched_folders(self.frame), *watched_logs(self.frame)]
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now` (real clock)."""

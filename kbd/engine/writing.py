@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from kbd.store.base_files import NoteFile
 from kbd.store.files import KeptFile
 from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import day
+from kbd.store.relations_cache import Related
 from kbd.store.rewrite import Quiet, save_conflict
 
 KEPT_SECONDS = 600.0
@@ -39,12 +41,14 @@ class Writer:
         resync: brings the ledger in step with files just read or written under their locks.
         waiting: since when a file waits to be at rest (real clock).
         kept: (until when, path, inode).
+        relations: by path, a relations file as last parsed, with its stamp then.
     """
 
     frame: Frame
     resync: Resync
     waiting: dict[str, float] = field(default_factory=dict)
     kept: list[tuple[float, str, KeptFile]] = field(default_factory=list)
+    relations: dict[str, tuple[tuple[int, ...], Related]] = field(default_factory=dict)
 
     def write(
         self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool
@@ -52,7 +56,7 @@ class Writer:
         """Run lifecycle where due, then bring all files in step with the ledger."""
         self._look_again(clock, report)
         for base, spec in bases:
-            related = read_relations(base.relations)
+            related = self.relations_of(base.relations)
             report.problems.extend(related.problems)
             if not self.sharing.turn(base, clock, wants=False).may_write:
                 # Nothing falls here that the other kbd would have to write; this one counts on.
@@ -60,6 +64,18 @@ class Writer:
                 continue
             self._live(clock, report, base, spec, related.relations or (), immediate=immediate)
             self.write_base(clock, report, base, spec, immediate=immediate)
+
+    def relations_of(self, path: str) -> Related:
+        """Return what a relations file holds; it is parsed anew only when it changed."""
+        try:
+            seen = os.stat(path)
+        except OSError:
+            return read_relations(path)
+        stamp = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        known = self.relations.get(path)
+        if known is None or known[0] != stamp:
+            known = self.relations[path] = (stamp, read_relations(path))
+        return known[1]
 
     def write_base(
         self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool
