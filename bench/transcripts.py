@@ -40,10 +40,10 @@ _COMMANDS = (
     "cd /w/app && git status --short | head -20",
     "pytest -x -q tests/test_{n}.py 2>&1 | tail -30",
     "grep -rn 'retry_{n}' src/ --include='*.py' | head",
-    "git add -A && git commit -m \"$(cat <<'EOF'\nFix the retry of job {n}\n\n{prose}\nEOF\n)\"",
+    "git add -A && git commit -m \"$(cat <<'EOF'\nFix job {n}\n\n{prose}\nEOF\n)\"",
     "python - <<'PY'\nimport json\nprint(json.load(open('out/{n}.json'))['total'])\nPY",
     "sed -n '{n},+40p' src/app/worker.py",
-    "for f in build/*.log; do tail -n 3 \"$f\"; done; make -j4 release > build/{n}.log 2>&1 || cat build/{n}.log",
+    "for f in build/*.log; do tail -n 3 \"$f\"; done; make -j4 all > build/{n}.log 2>&1 || cat build/{n}.log",
 )
 
 
