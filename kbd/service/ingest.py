@@ -27,7 +27,7 @@ from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
 from kbd.store.ledger.growth import grow_relations
-from kbd.store.ledger.kinship import Kin, canonical_key
+from kbd.store.ledger.kinship import Kin, canonical_key, note_lineage
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.purging import purged
@@ -283,6 +283,7 @@ class _Batch:
     def _identity(self, message: Message) -> tuple[bytes, bytes | None]:
         """Return the content identity of a message: its id, else session, time and words, and the digest of those."""
         agent = self.source.format.agent
+        note_lineage(self.db, message.session, message.copied_from)
         if message.native_id and not message.renumbered:
             return facts.key_of(agent, "m", message.native_id), None
         text = normalise(_words(message))

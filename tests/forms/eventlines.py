@@ -175,6 +175,8 @@ class Kimi(LineWriter):
 
 class Chat(LineWriter):
     agent, forms = "chat-jsonl", ("injected", "rewritten", "moved", "history_again")
+    # Renamed and replaced between two looks, a chat without ids is known by three equal messages only (SPEC 3).
+    copies = True
 
     def path(self, session: Session) -> str:
         return f"-w-app/{session.id}.jsonl"

@@ -14,6 +14,12 @@ from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+_EARLIEST = (
+    "SELECT h.session, h.at, h.cwd FROM holders h WHERE h.message=?1 ORDER BY h.at, "
+    # A fork that says so is the copy, whenever its file was born: whole files are born anew at each save.
+    "EXISTS (SELECT 1 FROM lineage l JOIN holders o ON o.session=l.ancestor AND o.message=?1 "
+    "WHERE l.session=h.session AND l.ancestor!=h.session), h.birth_ns, h.file, h.path LIMIT 1"
+)
 _UNBORN = 2**62
 """Birth time of a file whose file system tells none: later than any."""
 
@@ -117,9 +123,7 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
         ),
     )
     _follow_growth(db, message, holder, record)
-    first = db.execute(
-        "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1", (message,)
-    ).fetchone()
+    first = db.execute(_EARLIEST, (message,)).fetchone()
     db.execute(
         "UPDATE messages SET session=?, at=?, day=?, cwd=? WHERE id=? AND (session, at) IS NOT (?, ?)",
         (first["session"], first["at"], first["at"][:10], first["cwd"], message, first["session"], first["at"]),
