@@ -178,10 +178,10 @@ def _records(block: bytes, count: int) -> Sequence[Any]:
     """Return what each line of a block holds; None for one that is no JSON. All at once if it can be: most can."""
     try:
         records: Sequence[Any] = _DECODER.decode_lines(block)
-        if len(records) == count:
-            return records
     except _UNDECODABLE:
-        pass  # one by one, then
+        records = ()
+    if len(records) == count:
+        return records
     return [_record(raw) for raw in block.split(b"\n")[:count]]
 
 
