@@ -24,6 +24,7 @@ MAX_WAITING = 32
 _ROLLOUT = re.compile(r"(?:^|/)rollout-(?!compress-)[^/]*\.jsonl(\.zst)?$")
 _THREAD = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _CITATION = re.compile(r"<oai-mem-citation>(.*?)(?:</oai-mem-citation>|\Z)", re.DOTALL)
+_TAG = re.compile(r"</?[a-z_]+>")
 _CITED_LINES = re.compile(r"^[ \t]*([^\s<>|][^\n|<>]*?):(\d{1,9})(?:-(\d{1,9}))?[ \t]*(?:\|.*)?$", re.MULTILINE)
 
 _CALLS = frozenset(["function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"])
@@ -227,7 +228,8 @@ def _without_citations(text: str) -> tuple[str, tuple[LineCite, ...]]:
     """Return a reply without its memory citations, and the lines those name."""
     if "<oai-mem-citation>" not in text:
         return text, ()
-    found = [cited for block in _CITATION.findall(text) for cited in _CITED_LINES.finditer(block)]
+    blocks = (_TAG.sub("\n", block) for block in _CITATION.findall(text))  # also those written on one line
+    found = [cited for block in blocks for cited in _CITED_LINES.finditer(block)]
     cites = (LineCite(cited[1].strip(), int(cited[2]), int(cited[3] or cited[2])) for cited in found)
     return _CITATION.sub("", text), tuple(dict.fromkeys(cites))
 
