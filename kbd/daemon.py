@@ -20,6 +20,7 @@ from types import FrameType
 
 from kbd import __version__
 from kbd.config import Config
+from kbd.core.redact import printable
 from kbd.engine import Clock, Engine, PassReport
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
@@ -72,7 +73,7 @@ def run_once(setting: Setting) -> int:
             engine.close()
     _log_pass(report, 0.0)
     for problem in report.problems:
-        print(f"{problem.where}: {problem.what}; {problem.hint}", file=sys.stderr)
+        print(printable(f"{problem.where}: {problem.what}; {problem.hint}"), file=sys.stderr)
     return 1 if report.problems else 0
 
 
@@ -128,7 +129,16 @@ def run_forever(setting: Setting) -> int:
 def log_to_stderr(env: Mapping[str, str]) -> None:
     """Write the log as `event key=value …` lines; the journal adds times itself, a terminal or a file does not."""
     stamp = "" if "JOURNAL_STREAM" in env else "%(asctime)s "
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=f"{stamp}%(message)s", datefmt="%H:%M:%S")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Printable(f"{stamp}%(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class _Printable(logging.Formatter):
+    """A traceback may quote what a stranger wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record), keep_lines=True)
 
 
 class Daemon:
@@ -194,7 +204,7 @@ class Daemon:
         except UsageError as exc:
             self.refused_config = f"configuration refused, the old one stays: {exc}"
             LOG.error("config_refused")
-            print(exc, file=sys.stderr)
+            print(printable(str(exc), keep_lines=True), file=sys.stderr)
         else:
             self.refused_config = ""
             self.engine.take_config(self.config)
@@ -232,7 +242,7 @@ class Daemon:
             _log_pass(report, seconds)
 
     def _failed(self, exc: Exception) -> None:
-        self.last_error = str(exc) or type(exc).__name__
+        self.last_error = printable(str(exc)) or type(exc).__name__
         LOG.error("pass_failed error=%s", type(exc).__name__)
         self._heartbeat(None)
         self.next_full = time.monotonic() + RETRY_SECONDS

@@ -435,11 +435,24 @@ def test_state_directory_is_made_for_its_owner_only(home):
     assert home in state_dir(None, {}).parents
 
 
-def test_empty_state_directory_is_closed_and_one_in_use_is_left(tmp_path):
+def test_empty_state_directory_is_closed_and_a_folder_of_other_things_is_left(tmp_path):
     tmp_path.chmod(0o755)
     (tmp_path / "empty").mkdir(mode=0o755)
     assert mode(state_dir(str(tmp_path / "empty"), {})) == 0o700
     assert mode(state_dir(str(tmp_path), {})) == 0o755
+
+
+def test_state_directory_with_a_ledger_is_closed_to_readers(tmp_path):
+    (tmp_path / "ledger.db").touch()
+    tmp_path.chmod(0o755)
+    assert mode(state_dir(str(tmp_path), {})) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_state_directory_of_another_user_is_refused(tmp_path):
+    os.chown(tmp_path, 12345, 12345)
+    with pytest.raises(UsageError, match="another user"):
+        state_dir(str(tmp_path), {})
 
 
 def test_state_directory_that_others_may_write_into_is_refused(tmp_path):

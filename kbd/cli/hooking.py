@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import click
 
 from kbd.cli.session import Session
+from kbd.core.redact import printable
 
 LIMIT_SECONDS = 1.2
 """Of the 1.5 s a hook may take; the rest is for Python to start and end."""
@@ -44,7 +45,7 @@ def hook(session: Session, event: str) -> int:
         if os.environ.get("KBD_DEBUG"):
             traceback.print_exc()
         answer = ""
-        click.echo(f"kbd: {type(error).__name__}: {error}", err=True)
+        click.echo(printable(f"kbd: {type(error).__name__}: {error}"), err=True)
     if deadline.is_met() and answer:
         sys.stdout.buffer.write(answer.encode("utf-8"))
         sys.stdout.buffer.flush()

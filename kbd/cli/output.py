@@ -16,7 +16,7 @@ from kbd.core.normal import width
 from kbd.core.redact import printable
 
 _FAMILIAR_WIDTH = 100
-_UNSAFE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def emit_json(answer: dict[str, object]) -> None:

@@ -48,22 +48,36 @@ def state_path(explicit: str | None, env: Mapping[str, str]) -> Path:
 def state_dir(explicit: str | None, env: Mapping[str, str]) -> Path:
     """Return the state directory, `--state-dir`, else `$KBD_STATE_DIR`, else the user's, made with mode 0700.
 
-    An empty one that is there is closed to others. One in use is left as it is, so that a mistaken
-    `--state-dir /` changes nothing.
+    One that is there is closed to others if it is empty or holds a ledger; any other is left as it is, so that a
+    mistaken `--state-dir /` changes nothing.
 
     Raises:
-        UsageError: it cannot be made, is no folder, or others may write into it.
+        UsageError: it cannot be made, is no folder, belongs to another user, or others may write into it.
     """
     path = state_path(explicit, env)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.stat(path).st_mode & _OTHERS and not os.listdir(path):
+        seen = os.stat(path)
+        what = _why_not(path, seen)
+        if what is None and seen.st_mode & _OTHERS and _is_state(path):
             path.chmod(0o700)
-        mode = os.stat(path).st_mode
     except OSError as error:
         hint = "give another one with --state-dir"
         raise UsageError(f"cannot be the state directory ({error.strerror})", where=str(path), hint=hint) from error
-    if mode & (stat.S_IWGRP | stat.S_IWOTH):
-        hint = f"`chmod 700 {path}`, or give a directory of its own with --state-dir"
-        raise UsageError("cannot be the state directory: others may write into it", where=str(path), hint=hint)
+    if what is not None:
+        hint = f"`chmod 700 {path}` as its owner, or give a directory of its own with --state-dir"
+        raise UsageError(f"cannot be the state directory: {what}", where=str(path), hint=hint)
     return path
+
+
+def _why_not(path: Path, seen: os.stat_result) -> str | None:
+    """Say who else could put a link or a file where kbd is about to write; None if nobody."""
+    if seen.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and os.listdir(path):
+        return "others may write into it"
+    return None
+
+
+def _is_state(path: Path) -> bool:
+    return not os.listdir(path) or os.path.lexists(path / "ledger.db")

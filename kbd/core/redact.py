@@ -60,7 +60,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
-_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
@@ -100,7 +100,7 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def printable(text: str, *, keep_lines: bool = False) -> str:
-    r"""Return `text` fit for a terminal or a log: no escape sequence, control character or bidi override. Idempotent.
+    r"""Return `text` fit for a terminal or a log: no escape sequence, control character or bidi control. Idempotent.
 
     Tabs become spaces, and so do line ends unless `keep_lines`, which makes each of them `\n`. A lone surrogate,
     which no stream can encode, becomes U+FFFD.

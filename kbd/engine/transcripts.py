@@ -21,6 +21,7 @@ from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.contract import FileKind
 from kbd.store import batches, scan
+from kbd.store.descriptors import is_utf8, shown
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import lessons, transcripts
 from kbd.store.ledger.transcripts import FileMark
@@ -222,10 +223,9 @@ class _SourcePass:
 
     def _read(self, item: Found[FileKind], seen: set[int]) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
-        if any("\ud800" <= char <= "\udfff" for char in item.path):
-            self.report.problems.append(
-                Problem("file_unreadable", ascii(item.path), "its name is not UTF-8", "rename it")
-            )
+        if not is_utf8(item.path) or not is_utf8(item.relpath):
+            problem = Problem("file_unreadable", shown(item.path), "its name is not UTF-8", "rename it")
+            self.report.problems.append(problem)
             return
         if self.ingest.purged.holds_path(item.path):
             return

@@ -27,6 +27,16 @@ def strerror(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def is_utf8(path: str) -> bool:
+    """Tell whether a name is UTF-8; the ledger, JSON and YAML can hold no other."""
+    return path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path)
+
+
+def shown(path: str) -> str:
+    r"""Return a name with the bytes that are no UTF-8 as `\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 @contextmanager
 def unwritable(path: StrPath) -> Iterator[None]:
     """Turn what the system says into kbd's errors.

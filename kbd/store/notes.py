@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kbd.core.model import Problem
-from kbd.store.descriptors import strerror
+from kbd.store.descriptors import is_utf8, shown, strerror
 from kbd.store.gitstate import in_git
 from kbd.store.rewrite import Deferred, Unchanged, Written, rewrite
 
@@ -40,7 +40,8 @@ class Listing:
 
     Attributes:
         files: absolute paths, sorted; of several names of one file the one that is no link, else the first.
-        problems: one per folder that is not there or cannot be listed (`knowledge_unreadable`).
+        problems: one per folder that is not there or cannot be listed, and per name that is not UTF-8
+            (`knowledge_unreadable`).
         unlisted: these folders; what was known to lie in them is unread, not gone.
     """
 
@@ -67,11 +68,13 @@ def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
         if not _is_never_taken(os.path.basename(path)):
             for identity in _identity(path):
                 files.setdefault(identity, path)
-    problems = tuple(
-        Problem("knowledge_unreadable", folder, f"cannot be listed: {what}", "mount or restore the folder")
+    problems = [
+        Problem("knowledge_unreadable", shown(folder), f"cannot be listed: {what}", "mount or restore the folder")
         for folder, what in search.unlisted.items()
-    )
-    return Listing(tuple(sorted(files.values())), problems, tuple(search.unlisted))
+    ]
+    unnamable = {path for path in files.values() if not is_utf8(path)}
+    problems += [Problem("knowledge_unreadable", shown(p), "its name is not UTF-8", "rename it") for p in unnamable]
+    return Listing(tuple(sorted({*files.values()} - unnamable)), tuple(problems), tuple(search.unlisted))
 
 
 def is_archive(path: str) -> bool:

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
 
 from kbd.core.model import Problem
+from kbd.store.descriptors import shown
 from kbd.store.identity import device, inode, modified_ns
 
 MAX_FILES = 1_000_000
@@ -243,7 +244,7 @@ def _limited(found: Iterator[Found[T] | Problem], max_files: int, root: str) -> 
 
 
 def _unreadable(code: str, where: str, error: OSError) -> Problem:
-    return Problem(code, where, f"cannot be read ({error.strerror})", "check its permissions")
+    return Problem(code, shown(where), f"cannot be read ({error.strerror})", "check its permissions")
 
 
 def _any_covers(globs: list[list[str]], path: str) -> bool:

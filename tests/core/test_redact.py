@@ -91,6 +91,7 @@ def test_what_stands_around_a_secret_stays() -> None:
         ("a\x1b", "a"),
         ("a\x00b\x08c\x7fd\x85e\x9df", "abcd ef"),
         ("\u202eevil\u202c \u2066x\u2069", "evil x"),
+        ("a\u200eb\u200fc\u061cd", "abcd"),
         ("a\tb\r\nc\rd\u2028e", "a b c d e"),
         ("\ud800", "\ufffd"),
         ("⚠️ 不要 👩‍💻 é", "⚠️ 不要 👩‍💻 é"),
