@@ -121,11 +121,13 @@ def replace_file(path: StrPath, old: bytes, new: bytes) -> Replaced:
 
     Raises:
         ChangedUnderneath: the content is not `old`, or the file was replaced or removed; nothing was changed.
-        FileUnwritable: the system refused (full, read-only, permissions); the content is still the old.
+        FileUnwritable: the system refused (full, read-only, permissions), or it is a link to a file of another suffix;
+            the content is still the old.
         FileUnreadable: it is no regular file.
     """
     with unwritable(path), ExitStack() as stack:
         real = os.path.realpath(path, strict=True)
+        _require_kind(path, real)
         folder, name = os.path.split(real)
         if not os.access(real, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), real)
@@ -168,6 +170,13 @@ def create_file(path: StrPath, data: bytes, like: StrPath | None = None) -> str:
             raise ChangedUnderneath("appeared meanwhile", where=str(path), hint="try again") from error
         _sync_directory(dir_fd)
         return os.path.join(folder, name)
+
+
+def _require_kind(path: StrPath, real: str) -> None:
+    """Refuse a link such as `lessons.md` → `~/.bashrc`: in a clone it is a stranger's, and what kbd appends is, too."""
+    if os.path.splitext(real)[1].lower() != os.path.splitext(path)[1].lower():
+        hint = "kbd writes through a link only if both names end alike; put a file there"
+        raise FileUnwritable(f"a link to a file of another kind ({real})", where=str(path), hint=hint)
 
 
 def _require(fd: int, expected: bytes, path: StrPath) -> None:

@@ -131,6 +131,9 @@ def claim(path: str, me: Writer, seen: Sightings, now: float, *, shared: bool) -
 
 def _read(path: str) -> tuple[bytes | None, tuple[Writer, ...]]:
     """Return the file and its writers; what is no such file is a writer of its own, as old as the file."""
+    if os.path.islink(path):
+        # Its content is replaced whole: through a link that came with a clone, that of any file.
+        raise FileUnreadable("is a link", where=path, hint="remove it")
     try:
         data, status = read_with_stat(path, MAX_BYTES)
     except FileNotFoundError:

@@ -444,3 +444,12 @@ def unprivileged(action: Callable[[], object]) -> str:
     said = os.read(read, 200).decode()
     os.close(read)
     return said
+
+
+@pytest.mark.parametrize("target", ["rc", ".bashrc", "run.sh", "lessons.md.txt"])
+def test_nothing_is_written_through_a_link_to_a_file_of_another_kind(tmp_path: Path, target: str) -> None:
+    (tmp_path / target).write_bytes(OLD)
+    (tmp_path / "lessons.md").symlink_to(target)
+    with pytest.raises(FileUnwritable, match="another kind"):
+        replace_file(tmp_path / "lessons.md", OLD, NEW)
+    assert (tmp_path / target).read_bytes() == OLD
