@@ -14,6 +14,7 @@ from typing import Protocol
 from kbd.core.operations import Edge, Entity, Operation, Properties
 
 Triple = tuple[str, str, str]
+_NOTHING: Properties = {}
 
 
 class View(Protocol):
@@ -80,24 +81,33 @@ class GraphState:
 
     def apply(self, operation: Operation) -> str:
         """Change the state; return the code of a fault (see `operations.FAULTS`), "" if all is well."""
-        kind, ident = operation.kind, operation.id
-        if kind == "create":
-            fault = "duplicate_id" if ident in self.entities else ""
-            self.entities[ident] = created(operation)
-            return fault
-        if kind == "relate":
-            self.edges[ident, operation.rel, operation.target] = operation.properties
-            return ""
-        if kind == "unrelate":
-            return "" if self.edges.pop((ident, operation.rel, operation.target), None) is not None else "unknown_edge"
-        entity = self.entities.get(ident)
-        if entity is None:
-            return "unknown_id"
-        if kind == "update":
-            self.entities[ident] = updated(entity, operation)
-        else:
-            del self.entities[ident]
-        return ""
+        return next((code for _, code in self.apply_all((operation,))), "")
+
+    def apply_all(self, operations: Iterable[Operation]) -> list[tuple[int, str]]:
+        """Change the state by one operation after the other; return the faults, each with the number of its operation.
+
+        One loop without calls: a cold replay goes through it a million times.
+        """
+        entities, edges, faults = self.entities, self.edges, []
+        for number, (kind, ident, type_, properties, rel, target, at, made_at, _) in enumerate(operations):
+            if kind == "relate":
+                edges[ident, rel, target] = properties or _NOTHING
+            elif kind == "unrelate":
+                if edges.pop((ident, rel, target), None) is None:
+                    faults.append((number, "unknown_edge"))
+            elif kind == "create":
+                if ident in entities:
+                    faults.append((number, "duplicate_id"))
+                made_at = at if made_at == at else made_at
+                entities[ident] = Entity(ident, type_, properties, made_at or at, at or made_at)
+            elif (entity := entities.get(ident)) is None:
+                faults.append((number, "unknown_id"))
+            elif kind == "update":
+                held = {**entity.properties, **properties}
+                entities[ident] = Entity(ident, entity.type, held, entity.created, at or entity.updated)
+            else:
+                del entities[ident]
+        return faults
 
 
 class Empty:

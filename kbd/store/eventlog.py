@@ -8,37 +8,24 @@ without its end, or a plan of which steps are missing. Neither counts, and the n
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 
-from kbd.core.operations import (
-    MAX_NESTING,
-    Fault,
-    Operation,
-    Reading,
-    canonical_operation,
-    is_too_deep,
-    read_record,
-    record_of,
-)
+from kbd.core.operations import Fault, Operation, record_of
 from kbd.errors import FileUnreadable, LockTimeout, Refused
 from kbd.store.descriptors import StrPath, open_regular, strerror, unwritable
+from kbd.store.eventlines import OVERSIZE, Line, Mark, exact_operations, line_of, lines_of
 from kbd.store.locks import try_flock
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _POLL_SECONDS = 0.002
-_BOM = b"\xef\xbb\xbf"
-_DECODER = msgspec.json.Decoder()
-_OVERSIZE = b"\x00oversize"  # stands in a block for a line that is too long
-_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BLOCK_BYTES = 1 << 20
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -53,20 +40,11 @@ class Position(NamedTuple):
 START = Position()
 
 
-class _Mark(NamedTuple):
-    plan: str
-    step: int
-    steps: int
-
-
-class Line(NamedTuple):
-    """What one line of the log says; a line without operations and faults is blank. `mark`: it is part of a plan."""
+class Run(NamedTuple):
+    """Lines with one operation each and nothing odd about them; the first is line `number`."""
 
     number: int
     operations: Sequence[Operation]
-    faults: Sequence[Fault]
-    by: str = ""
-    mark: _Mark | None = None
 
 
 class Log:
@@ -88,23 +66,36 @@ class Log:
 
     def __iter__(self) -> Iterator[Line]:
         """Yield the lines. Lines of a plan are yielded when it is whole; an unfinished plan at the end is not."""
+        for piece in self.pieces():
+            if isinstance(piece, Line):
+                yield piece
+            else:
+                for number, operation in enumerate(piece.operations, piece.number):
+                    yield Line(number, (operation,), (), operation.by)
+
+    def pieces(self) -> Iterator[Line | Run]:
+        """Yield the same, lines in the one exact form many at a time."""
         self._file.seek(self._offset)
         plan = _Plan()
         while block := self._block():
-            yield from self._taken(block, plan)
+            whole = block[: block.rfind(b"\n") + 1]
+            operations = None if plan.lines else exact_operations(whole)
+            if operations is None:
+                yield from self._taken(whole, plan)
+            else:
+                yield Run(self._number + 1, operations)
+                self._offset += len(whole)
+                self._number += len(operations)
+                self.end = Position(self._offset, self._number)
             if not block.endswith(b"\n"):
-                tail = block[block.rfind(b"\n") + 1 :]
-                self.tail = None if plan.lines else _whole_tail(tail, self._number + 1)
+                self.tail = None if plan.lines else _whole_tail(block[len(whole) :], self._number + 1)
                 break
         self.torn_bytes = os.fstat(self._file.fileno()).st_size - self.end.offset
 
-    def _taken(self, block: bytes, plan: _Plan) -> Iterator[Line]:
-        """Yield what the whole lines of a block say."""
-        whole = block[: block.rfind(b"\n") + 1]
-        raws = whole.split(b"\n")[:-1]
-        for raw, record in zip(raws, _records(whole, len(raws)), strict=True):
+    def _taken(self, whole: bytes, plan: _Plan) -> Iterator[Line]:
+        """Yield what the whole lines of a block say, line by line."""
+        for raw, line in lines_of(whole, self._number):
             self._number += 1
-            line = _odd_line(raw, self._number) if record is None else _line_of_record(record, self._number, raw)
             if line.mark is None and not plan.lines:
                 yield line
             else:
@@ -112,8 +103,9 @@ class Log:
                     self.end = Position(self._offset, self._number - 1)
                 yield from plan.add(line)
             self._offset += len(raw) + 1
-            if raw == _OVERSIZE:
-                self._offset += self._skipped
+            if raw == OVERSIZE:
+                # Whatever else stands there with the same words was not skipped.
+                self._offset, self._skipped = self._offset + self._skipped, 0
         if not plan.lines:
             self.end = Position(self._offset, self._number)
 
@@ -134,8 +126,8 @@ class Log:
             if not piece:
                 return block[:start]
             size, block = size + len(piece), block[:start] + piece
-        self._skipped = size - len(_OVERSIZE) - 1
-        return block[:start] + _OVERSIZE + b"\n"
+        self._skipped = size - len(OVERSIZE) - 1
+        return block[:start] + OVERSIZE + b"\n"
 
 
 class _Plan:
@@ -143,7 +135,7 @@ class _Plan:
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self._mark = _Mark("", 0, 0)
+        self._mark = Mark("", 0, 0)
 
     def add(self, line: Line) -> list[Line]:
         """Take a line; return the lines of a plan that will never be whole, as faults, and those that are whole now."""
@@ -169,77 +161,8 @@ def _incomplete(line: Line) -> Line:
 
 def _whole_tail(raw: bytes, number: int) -> Line | None:
     """Return what a last line without its end says, if it is a whole operation nonetheless."""
-    record = _record(raw)
-    line = _odd_line(raw, number) if record is None else _line_of_record(record, number, raw)
+    line = line_of(raw, number)
     return line if line.operations and line.mark is None else None
-
-
-def _records(block: bytes, count: int) -> Sequence[Any]:
-    """Return what each line of a block holds; None for one that is no JSON. All at once if it can be: most can."""
-    try:
-        records: Sequence[Any] = _DECODER.decode_lines(block)
-    except _UNDECODABLE:
-        records = ()
-    if len(records) == count:
-        return records
-    return [_record(raw) for raw in block.split(b"\n")[:count]]
-
-
-def _record(raw: bytes) -> Any:
-    try:
-        return _DECODER.decode(raw)
-    except _UNDECODABLE:
-        return None
-
-
-def _line_of_record(record: Any, number: int, raw: bytes) -> Line:
-    mark = None
-    if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_too_deep(record):
-        return Line(number, (), (Fault("too_deep"),))
-    if type(record) is dict:
-        mark = _mark_of(record) if "plan" in record else None
-        operation = canonical_operation(record)
-        if operation is not None:
-            return Line(number, (operation,), (), "", mark)
-    return _line_of(read_record(record), number, (), mark)
-
-
-def _line_of(reading: Reading, number: int, faults: Sequence[Fault], mark: _Mark | None = None) -> Line:
-    by = reading.operations[0].by if reading.operations else ""
-    return Line(number, reading.operations, (*faults, *reading.faults), by, mark)
-
-
-def _mark_of(record: dict[str, Any]) -> _Mark | None:
-    plan, step, steps = record.get("plan"), record.get("step"), record.get("steps")
-    if isinstance(plan, str) and type(step) is int and type(steps) is int and 1 <= step <= steps:
-        return _Mark(plan, step, steps)
-    return None
-
-
-def _odd_line(raw: bytes, number: int) -> Line:
-    """Read a line that the fast decoder does not take: blank, a comment, with a byte order mark, or no JSON."""
-    faults = (Fault("byte_order_mark"),) if raw.startswith(_BOM) else ()
-    text = raw.removeprefix(_BOM).strip()
-    if not text:
-        return Line(number, (), faults)
-    if text == _OVERSIZE:
-        return Line(number, (), (Fault("oversize_line"),))
-    if text.startswith((b"#", b"//")):
-        return Line(number, (), (*faults, Fault("comment_line")))
-    try:
-        record = json.loads(text, parse_constant=_no_constant)
-        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        return Line(number, (), (*faults, Fault("not_text")))
-    except (ValueError, RecursionError):
-        return Line(number, (), (*faults, Fault("bad_json")))
-    if is_too_deep(record):
-        return Line(number, (), (*faults, Fault("too_deep")))
-    return _line_of(read_record(record), number, faults)
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
 
 
 @contextmanager

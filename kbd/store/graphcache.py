@@ -22,7 +22,8 @@ from kbd import __version__
 from kbd.core.graph_state import GraphState
 from kbd.core.operations import Fault, Operation
 from kbd.errors import FileUnreadable, FileUnwritable
-from kbd.store.eventlog import START, Line, Log, Position
+from kbd.store.eventlines import Line
+from kbd.store.eventlog import START, Log, Position
 from kbd.store.graphtables import FORMAT, GraphTables
 
 _WINDOW_BYTES = 4096
@@ -126,13 +127,14 @@ class GraphCache:
         self._remember(file, self._kept_stamp)
 
     def _read(self, log: Log, graph: GraphTables | GraphState, faults: list[_FaultRow], stamp: str) -> None:
-        for line in log:
-            for operation in line.operations:
-                code = graph.apply(operation)
-                if code:
-                    faults.append((line.number, code, operation.id, line.by))
-            for fault in line.faults:
-                faults.append((line.number, *fault, line.by))
+        for piece in log.pieces():
+            operations = piece.operations
+            # Of a run each operation has a line of its own, of a single line all have the same.
+            step = 0 if isinstance(piece, Line) else 1
+            for at, code in graph.apply_all(operations):
+                faults.append((piece.number + at * step, code, operations[at].id, operations[at].by))
+            if isinstance(piece, Line):
+                faults += [(piece.number, *fault, piece.by) for fault in piece.faults]
         self.end, self.torn_bytes, self.tail = log.end, log.torn_bytes, log.tail
         # What stands after the end has to be looked at again next time, so the file counts as changed.
         self._kept_stamp = "" if log.torn_bytes else stamp

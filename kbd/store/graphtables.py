@@ -58,7 +58,7 @@ class GraphTables:
         self._db.executemany("INSERT INTO entities VALUES (?,?,?,?,?)", map(_entity_row, entities))
         edges = ((*triple, _text(state.edges[triple])) for triple in sorted(state.edges))
         self._db.executemany("INSERT INTO edges VALUES (?,?,?,?)", edges)
-        terms = sorted([term for entity in entities for term in _terms(entity, self._indexed)])
+        terms = sorted(_terms(entities, self._indexed))
         self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", terms)
         for statement in filter(str.strip, INDEXES.split(";")):
             self._db.execute(statement)
@@ -87,14 +87,19 @@ class GraphTables:
             self._db.execute("DELETE FROM entities WHERE id=?", (ident,))
         return ""
 
+    def apply_all(self, operations: Iterable[Operation]) -> list[tuple[int, str]]:
+        """Change the tables; the same as `GraphState.apply_all`."""
+        codes = map(self.apply, operations)
+        return [(number, code) for number, code in enumerate(codes) if code]
+
     def _put(self, entity: Entity, before: Entity | None) -> None:
         if before is not None:
             self._drop_terms(before)
         self._db.execute(_PUT, _entity_row(entity))
-        self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", _terms(entity, self._indexed))
+        self._db.executemany("INSERT OR IGNORE INTO terms VALUES (?,?,?)", _terms((entity,), self._indexed))
 
     def _drop_terms(self, entity: Entity) -> None:
-        self._db.executemany("DELETE FROM terms WHERE name=? AND key=? AND id=?", _terms(entity, self._indexed))
+        self._db.executemany("DELETE FROM terms WHERE name=? AND key=? AND id=?", _terms((entity,), self._indexed))
 
     def entity(self, ident: str) -> Entity | None:
         """Return the entity of an id."""
@@ -149,9 +154,10 @@ def _entity(row: tuple[str, str, str, str, str]) -> Entity:
     return Entity(ident, type_, _DECODE(text), created_at, updated_at)
 
 
-def _terms(entity: Entity, indexed: frozenset[str]) -> Iterable[tuple[str, str, str]]:
+def _terms(entities: Iterable[Entity], indexed: frozenset[str]) -> Iterable[tuple[str, str, str]]:
     return [
         (name, key, entity.id)
+        for entity in entities
         for name, value in entity.properties.items()
         if name in indexed
         for key in value_keys(value)

@@ -19,6 +19,7 @@ from kbd.core.operations import Edge, Fault, Operation, is_note, problem_of
 from kbd.core.schema import Schema
 from kbd.service.graph.reading import Load, Place, no_knowledge, opened
 from kbd.store import eventlog
+from kbd.store.eventlines import Line
 from kbd.store.eventlog import Position
 
 _FUTURE = timedelta(days=1)
@@ -67,7 +68,7 @@ def check_graph(place: Place, schema: Schema, now: datetime, load: Load = no_kno
     return Findings(problems, notes + found_now.notes, found_now.tally, len(state.entities), len(state.edges))
 
 
-def _lines(path: str) -> Iterator[eventlog.Line]:
+def _lines(path: str) -> Iterator[Line]:
     with eventlog.reading(path) as file:
         if file is None:
             return
@@ -76,7 +77,7 @@ def _lines(path: str) -> Iterator[eventlog.Line]:
         if log.tail is not None:
             yield log.tail
         elif log.torn_bytes:
-            yield eventlog.Line(log.end.line + 1, (), (Fault("torn_line", f"{log.torn_bytes} bytes"),))
+            yield Line(log.end.line + 1, (), (Fault("torn_line", f"{log.torn_bytes} bytes"),))
 
 
 def _timed(operation: Operation, now: datetime) -> Iterator[Fault]:

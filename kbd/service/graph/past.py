@@ -21,6 +21,7 @@ from kbd.core.value_checks import canonical_value
 from kbd.errors import Refused
 from kbd.service.graph.reading import Place
 from kbd.store import eventlog
+from kbd.store.eventlines import Line
 from kbd.store.files import create_file, read_regular, replace_file
 
 MAX_BYTES = 1 << 32
@@ -83,7 +84,7 @@ def _operations(path: str) -> Iterator[Past]:
                 yield Past(os.path.basename(path), line.number, operation, last)
 
 
-def _with_tail(log: eventlog.Log) -> Iterator[eventlog.Line]:
+def _with_tail(log: eventlog.Log) -> Iterator[Line]:
     yield from log
     if log.tail is not None:
         yield log.tail
