@@ -15,7 +15,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from kbd.errors import ChangedUnderneath, FileUnreadable
+from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable
 from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, strerror, unwritable, write_all
 from kbd.store.exchange import exchange, rename_new
 from kbd.store.temporary import mark_in_use, step_mtime, temporary

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kbd.errors import ChangedUnderneath, FileUnreadable, KbdError
+from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, KbdError
 from kbd.store import files
 from kbd.store.files import create_file, read_regular, read_with_stat, replace_file
 from kbd.store.temporary import sweep_temporaries
