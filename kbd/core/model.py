@@ -15,6 +15,13 @@ BaseName = NewType("BaseName", str)
 SessionId = NewType("SessionId", str)
 EntryId = NewType("EntryId", int)
 
+BREAK = "\n\n\ufdd0\n\n"
+"""Stands between texts of one tool call that are not one text: fields, shell segments, hunks of a patch.
+
+U+FDD0 is no character (Unicode, noncharacters), so that no title and no entry's own text spans it; a paragraph of its own
+ends what is read by lines or entries.
+"""
+
 
 class State(enum.Enum):
     """Where an entry is in its life."""
@@ -71,8 +78,9 @@ class ToolCall:
 
     Attributes:
         name: the tool's own name, as in the transcript.
-        written: text the agent wrote and that may count (commands, new halves, prompts); "" for a retrieval.
-        copied: text that stood in a file before (old halves, SEARCH, context and `-` lines).
+        written: texts the agent wrote and that may count (commands, new halves, prompts), joined by `BREAK`; "" for a
+            retrieval.
+        copied: texts that stood in a file before (old halves, SEARCH, context and `-` lines), joined alike.
         whole_file: `written` is the full new content of one file (a Write), so it holds old text as well.
         touched: files named by the input, in order, without duplicates.
         named: every further token of the input that could be a path, for the test "names a knowledge file".

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kbd.core.model import BREAK
 from kbd.core.relyaml import PREDICATES
 
 OUTPUT_BEGIN = "<!-- kbd:"
@@ -38,7 +39,9 @@ def own_output(text: str) -> Iterator[tuple[int, int]]:
     begin = text.find(OUTPUT_BEGIN)
     while begin >= 0:
         end = text.find(OUTPUT_END, begin)
-        end = len(text) if end < 0 else end + len(OUTPUT_END)
+        field_end = text.find(BREAK, begin)
+        field_end = len(text) if field_end < 0 else field_end
+        end = field_end if end < 0 or end > field_end else end + len(OUTPUT_END)
         yield begin, end
         begin = text.find(OUTPUT_BEGIN, end)
     for shape in (_JSON, _EVIDENCE, _EVENT):

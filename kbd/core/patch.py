@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kbd.core.model import BREAK
+
 _MARK = re.compile(
     r"^(?:\*\*\* (?:Begin Patch|(?:Update|Add|Delete) File: )|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"
     r"|(?:<{5,9}|-{5,9}) ?SEARCH\b)",
@@ -26,7 +28,10 @@ _REPLACED = re.compile(r"(?:>{5,9}|\+{5,9}) ?REPLACE\b")
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """The two halves of a patch and the files its headers name, in order, without duplicates."""
+    """The two halves of a patch and the files its headers name, in order, without duplicates.
+
+    `BREAK` stands between lines that are no neighbours: other hunks, or in `written` lines with context between them.
+    """
 
     written: str
     copied: str
@@ -43,15 +48,32 @@ def split_patch(text: str) -> Patch:
     splitter = _Splitter()
     for line in text.split("\n"):
         splitter.line(line.removesuffix("\r"))
-    return Patch("\n".join(splitter.written), "\n".join(splitter.copied), tuple(splitter.files))
+    return Patch(splitter.written.text(), splitter.copied.text(), tuple(splitter.files))
+
+
+class _Half:
+    """Lines of one half, in runs of neighbours."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[str]] = [[]]
+
+    def append(self, line: str) -> None:
+        self.runs[-1].append(line)
+
+    def cut(self) -> None:
+        if self.runs[-1]:
+            self.runs.append([])
+
+    def text(self) -> str:
+        return BREAK.join("\n".join(run) for run in self.runs if run)
 
 
 class _Splitter:
     """Where the reader stands: in an apply_patch envelope, in a hunk (lines left per side), in a SEARCH or REPLACE."""
 
     def __init__(self) -> None:
-        self.written: list[str] = []
-        self.copied: list[str] = []
+        self.written = _Half()
+        self.copied = _Half()
         self.files: dict[str, None] = {}
         self.envelope = False
         self.old_left = 0
@@ -64,11 +86,17 @@ class _Splitter:
         elif self.old_left > 0 or self.new_left > 0:
             self._hunk_line(line)
         elif self._opens(line):
+            self._cut()
             self.copied.append(line)
+            self._cut()
         elif self.envelope:
             self._signed(line)
         else:
             self.written.append(line)
+
+    def _cut(self) -> None:
+        self.written.cut()
+        self.copied.cut()
 
     def _opens(self, line: str) -> bool:
         """Whether `line` belongs to the notation itself; takes its file name and the state it begins."""
@@ -97,6 +125,7 @@ class _Splitter:
     def _half_line(self, line: str) -> None:
         if _REPLACED.match(line):
             self.half = ""
+            self._cut()
         elif self.half == "search" and _MIDDLE.match(line):
             self.half = "replace"
         elif self.half == "replace":
@@ -110,9 +139,13 @@ class _Splitter:
         self.old_left -= not line.startswith("+")
         self.new_left -= not line.startswith("-")
         self._signed(line)
+        if self.old_left <= 0 and self.new_left <= 0:
+            self._cut()
 
     def _signed(self, line: str) -> None:
         if line.startswith("+"):
             self.written.append(line[1:])
         else:
             self.copied.append(line[1:])
+            if not line.startswith("-"):
+                self.written.cut()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kbd.core import entries as markdown
 from kbd.core.cite import BEFORE_CHARS, Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
 from kbd.core.match import Matcher, Pattern, PatternKind
-from kbd.core.model import Author, Block, Message, ToolCall
+from kbd.core.model import BREAK, Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
 from kbd.core.seam import read_seam, with_seam
 from kbd.core.wording import wording_digest
@@ -165,7 +165,8 @@ class Reader:
                 continue
             near = max(match.start - BEFORE_CHARS, 0)
             line = text[max(text.rfind("\n", near, match.start) + 1, near) : match.start]
-            begins = len(line) == match.start and _CUT_HEAD.fullmatch(line)
+            at = match.start - len(line)
+            begins = (at == 0 or text.endswith(BREAK, 0, at)) and _CUT_HEAD.fullmatch(line)
             if _ENTRY_HEAD.search(line) or begins and (line.endswith("**") or text.startswith("**", match.end)):
                 limit = match.end + _BLOCK_CHARS
                 end = _BLOCK_END.search(text, match.end, limit)

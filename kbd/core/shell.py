@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kbd.core.model import Touch, TouchMode
+from kbd.core.model import BREAK, Touch, TouchMode
 from kbd.core.patch import is_patch, split_patch
 from kbd.core.shelllex import Segment, read_script
 from kbd.core.shellverbs import (
@@ -67,7 +67,7 @@ def analyse(command: str, directory: str = "") -> ShellCommand:
     reading.script(command, directory, 0)
     touched = tuple(Touch(path, mode) for path, mode in reading.touched.items())
     named = tuple(path for path in reading.named if path not in reading.touched)
-    return ShellCommand("\n".join(reading.written), "\n".join(reading.copied), touched, named, reading.own)
+    return ShellCommand(BREAK.join(reading.written), BREAK.join(reading.copied), touched, named, reading.own)
 
 
 def join_path(directory: str, path: str) -> str:

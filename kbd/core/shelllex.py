@@ -77,6 +77,7 @@ class _Lexer:
         self.closer = ""
         self.pending: list[tuple[Segment, int, str, bool]] = []
         self.word_end = -1
+        self.comment_end = -1
         self.arithmetic_ends = True
         self.pieces = 0
         self.unread = ""
@@ -123,11 +124,17 @@ class _Lexer:
             self.at += 2
         elif char == "#":
             end = self._line_end()
-            self.comments.append(self.text[self.at + 1 : end].strip())
-            self.at = end
+            self._comment(self.text[self.at + 1 : end].strip())
+            self.at = self.comment_end = end
         else:
             return False
         return True
+
+    def _comment(self, words: str) -> None:
+        """Keep a comment; on the line below another it goes on with that one's text."""
+        if self.comment_end >= 0 and self.text[self.comment_end : self.at].strip(" \t\r") == "\n":
+            words = f"{self.comments.pop()}\n{words}"
+        self.comments.append(words)
 
     def _line_end(self) -> int:
         end = self.text.find("\n", self.at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kbd.core.model import BREAK
 from kbd.core.redact import redact
 
 _REDACT_MARGIN = 200
@@ -9,12 +10,17 @@ _REDACT_MARGIN = 200
 
 
 def snippet(text: str, start: int, end: int, chars: int) -> str:
-    """Return up to `chars` characters around a match, on one line, secrets and control characters masked."""
+    """Return up to `chars` characters around a match, on one line, secrets and control characters masked.
+
+    Of a tool call they are those of the field that the match stands in.
+    """
     if chars <= 0:
         return ""
     side = max((chars - (end - start)) // 2, 0)
-    first = max(start - side - _REDACT_MARGIN, 0)
-    shown = redact(text[first : end + side + _REDACT_MARGIN])
+    first, last = max(start - side - _REDACT_MARGIN, 0), end + side + _REDACT_MARGIN
+    before = text.rfind(BREAK, first, start)
+    first = first if before < 0 else before + len(BREAK)
+    shown = redact(text[first:last].partition(BREAK)[0])
     at = shown.find(text[start:end])
     cut = shown[max(at - side, 0) :] if at >= 0 else shown
     return " ".join(cut[: chars + _REDACT_MARGIN].split())[:chars]

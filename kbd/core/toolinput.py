@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from kbd.core.model import ToolCall, Touch, TouchMode
+from kbd.core.model import BREAK, ToolCall, Touch, TouchMode
 from kbd.core.patch import is_patch, split_patch
 from kbd.core.shell import analyse, is_path, join_path, paths_in_code
 
@@ -29,7 +29,8 @@ _PROGRAM_COMMAND = re.compile(
 _SHELL = frozenset(["bash", "shell", "exec", "terminal", "cmd", "command", "powershell", "run", "execute", "sh"])
 _CHANGE = frozenset(
     ["write", "edit", "multiedit", "create", "update", "replace", "insert", "patch", "apply", "save", "append", "add",
-     "delete", "remove", "move", "rename", "overwrite", "push", "send", "post", "put", "set", "ask", "plan", "commit"]
+     "delete", "remove", "move", "rename", "overwrite", "push", "send", "post", "put", "set", "ask", "plan", "commit",
+     "editor", "todo"]
 )  # fmt: skip
 _LOOKUP = frozenset(
     ["read", "get", "list", "ls", "search", "find", "fetch", "query", "lookup", "view", "show", "grep", "glob",
@@ -45,10 +46,20 @@ _PATH_KEYS = frozenset(
 )  # fmt: skip
 _MAYBE_PATH_KEYS = frozenset(["source", "destination", "target", "from", "to", "src", "dest"])
 _DIRECTORY_KEYS = frozenset(["workdir", "cwd", "directory", "dir", "workingdirectory", "root", "targetdirectories"])
-_COMMAND_KEYS = frozenset(["command", "cmd", "script", "commands"])
+_COMMAND_KEYS = ("command", "cmd", "script", "commands")
+_ARGUMENT_KEYS = ("args", "argv")
 _OLD_KEYS = frozenset(["oldstring", "oldstr", "oldtext", "oldcontent", "original", "oldcode", "oldsource"])
 _NEW_KEYS = frozenset(["newstring", "newstr", "newtext", "replace", "replacement", "replacewith"])
 _CONTENT_KEYS = frozenset(["content", "contents", "filetext", "text", "codecontent", "newsource", "body", "data"])
+_HALVES = {
+    "before": ("after", "oldtext"),
+    "after": ("before", "newtext"),
+    "old": ("new", "oldtext"),
+    "new": ("old", "newtext"),
+    "find": ("replace", "oldtext"),
+}
+"""Keys that are the halves of an edit only beside their other half, and what they are read as then."""
+_TEXT_KEYS = _OLD_KEYS | _NEW_KEYS | _CONTENT_KEYS
 _QUERY_KEYS = frozenset(["query", "queries", "pattern", "regex", "glob", "searchterm", "searchterms", "q"])
 
 
@@ -64,13 +75,13 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
     A call of kbd's own tools or commands has `own` set; what it said is in `copied`, its other segments in `written`.
     """
     if _OWN.search(name):
-        return ToolCall(name, "", copied="\n".join(text for _, text in _strings(tool_input)), own=True)
+        return ToolCall(name, "", copied=BREAK.join(text for _, text in _strings(tool_input)), own=True)
     reading = _Reading(name, tool_input)
     reading.read()
     return ToolCall(
         name,
-        "\n".join(reading.written),
-        copied="\n".join(reading.copied),
+        BREAK.join(reading.written),
+        copied=BREAK.join(reading.copied),
         whole_file=reading.whole_file,
         touched=tuple(Touch(path, mode) for path, mode in reading.touched.items()),
         named=tuple(path for path in reading.named if path not in reading.touched),
@@ -87,19 +98,55 @@ def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str
     if isinstance(value, str):
         yield key, value
     elif depth < MAX_DEPTH and isinstance(value, Mapping):
-        for inner_key, inner in value.items():
-            yield from _strings(inner, _plain(str(inner_key)), depth + 1)
+        for inner_key, inner in _plain_keys(value).items():
+            yield from _strings(inner, inner_key, depth + 1)
+    elif isinstance(value, list | tuple) and _are_lines(value, key):
+        yield key, ("" if value[0].endswith("\n") else "\n").join(value)
     elif depth < MAX_DEPTH and isinstance(value, list | tuple):
         for inner in value:
             yield from _strings(inner, key, depth + 1)
+
+
+def _plain_keys(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an object with its keys in plain form, the halves of an edit under one name."""
+    plain = {_plain(str(key)): inner for key, inner in value.items()}
+    paired = {key for key, (other, _) in _HALVES.items() if key in plain and other in plain}
+    return {_HALVES[key][1] if key in paired else key: inner for key, inner in plain.items()} if paired else plain
+
+
+def _command_lines(call: Mapping[str, object]) -> Iterator[str]:
+    """Yield the commands of an input, each with its arguments: one as a line or in words, or several."""
+    given = [call[key] for key in _ARGUMENT_KEYS if key in call]
+    arguments = "".join(f" {one if isinstance(one, str) else _in_words(one)}" for one in given)
+    for key in _COMMAND_KEYS:
+        value = call.get(key)
+        if isinstance(value, str):
+            yield value + arguments
+        elif key != "commands" and isinstance(value, Sequence):
+            yield _in_words(value) + arguments
+        for one in value if key == "commands" and isinstance(value, list | tuple) else ():
+            named = _plain_keys(one) if isinstance(one, Mapping) else {"command": one}
+            yield from _command_lines({key: inner for key, inner in named.items() if key != "commands"})
+
+
+def _in_words(value: object) -> str:
+    return shlex.join(word for word in value if isinstance(word, str)) if isinstance(value, list | tuple) else ""
+
+
+def _are_lines(items: Sequence[object], key: str) -> bool:
+    """Tell whether the items are the lines of one text (a notebook's cell), rather than values of their own."""
+    if len(items) < 2 or not all(isinstance(item, str) for item in items):
+        return False
+    return key in _TEXT_KEYS or all(isinstance(item, str) and item.endswith("\n") for item in items[:-1])
 
 
 class _Reading:
     """What has been found in one input."""
 
     def __init__(self, name: str, tool_input: Mapping[str, object]) -> None:
-        self.name = [word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1])]
-        self.keys = {_plain(str(key)): value for key, value in tool_input.items()}
+        words = [word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1])]
+        self.name = words[1:] if words[:1] == ["builtin"] else words
+        self.keys = _plain_keys(tool_input)
         self.values = list(islice(_strings(tool_input), MAX_VALUES))
         self.written: list[str] = []
         self.copied: list[str] = []
@@ -122,14 +169,14 @@ class _Reading:
                 self._path(text, mode)
             elif key in _DIRECTORY_KEYS:
                 self.named.setdefault(text)
-            elif text and not searched and not (self.kind is _Kind.SHELL and key in _COMMAND_KEYS):
+            elif text and not searched and not (self.kind is _Kind.SHELL and key in (*_COMMAND_KEYS, *_ARGUMENT_KEYS)):
                 self._text(key, text)
 
     def _said(self, words: frozenset[str]) -> bool:
         return not words.isdisjoint(self.name)
 
     def _kind(self) -> _Kind:
-        command = next((self.keys[key] for key in ("command", "cmd", "script") if key in self.keys), None)
+        command = next((self.keys[key] for key in _COMMAND_KEYS if key in self.keys), None)
         if self.halves:
             return _Kind.OTHER
         if command == "view" and self._said(_CHANGE):
@@ -137,7 +184,7 @@ class _Reading:
         if command is not None and (self._said(_SHELL) or not self._said(_CHANGE)):
             return _Kind.SHELL
         ends = self.name[:1] + self.name[-1:]
-        changes = self.name[:1] and self.name[0] in _CHANGE or self._said(frozenset(["write", "edit"]))
+        changes = self.name[:1] and self.name[0] in _CHANGE or self._said(frozenset(["write", "edit", "todo"]))
         return _Kind.LOOKUP if not changes and not _LOOKUP.isdisjoint(ends) else _Kind.OTHER
 
     def _is_whole_file(self) -> bool:
@@ -157,14 +204,8 @@ class _Reading:
             self.touched.setdefault(path.removeprefix("file://"), mode)
 
     def _commands(self) -> None:
-        for key in ("command", "cmd", "script", "commands"):
-            value = self.keys.get(key)
-            if isinstance(value, str):
-                self._command(value)
-            elif isinstance(value, Sequence):
-                words = [word for word in value if isinstance(word, str)]
-                for command in words if key == "commands" else [shlex.join(words)]:
-                    self._command(command)
+        for command in _command_lines(self.keys):
+            self._command(command)
 
     def _command(self, command: str) -> None:
         found = analyse(command, self.directory)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbd.core.model import BREAK
 from kbd.core.patch import Patch, is_patch, split_patch
 
 ROWS = {
@@ -64,4 +65,23 @@ HEADS = ["*** Begin Patch", "*** End Patch", "@@ -1,2 +3,4 @@", "<<<<<<< SEARCH"
 @given(st.lists(st.sampled_from([*HEADS, "+a", "-b", " c"])))
 def test_no_line_is_on_both_sides(lines: list[str]) -> None:
     patch = split_patch("\n".join(lines))
-    assert len(patch.written.split("\n")) + len(patch.copied.split("\n")) <= len(lines) + 2
+    halves = [half.replace(BREAK, "\n").split("\n") for half in (patch.written, patch.copied)]
+    assert sum(map(len, halves)) <= len(lines) + 2
+
+
+NEIGHBOURS = {
+    "context between them": ("@@ -1 +1,3 @@\n+one\n c\n+two", False),
+    "two hunks": ("@@ -0,0 +1 @@\n+one\n@@ -0,0 +9 @@\n+two", False),
+    "two files": ("*** Begin Patch\n*** Add File: a\n+one\n*** Add File: b\n+two\n*** End Patch", False),
+    "two replacements": ("<<<<<<< SEARCH\na\n=======\none\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nb\n=======\ntwo", False),
+    "prose after a hunk": ("@@ -0,0 +1 @@\n+one\ntwo", False),
+    "replaced lines": ("@@ -1,2 +1,2 @@\n-a\n+one\n-b\n+two", True),
+    "new lines": ("*** Begin Patch\n*** Add File: a\n+one\n+two\n*** End Patch", True),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_written_lines_that_are_no_neighbours_are_no_one_text(name: str) -> None:
+    text, are_one = NEIGHBOURS[name]
+    assert ("one\ntwo" in split_patch(text).written) is are_one
+    assert (f"one{BREAK}two" in split_patch(text).written) is not are_one

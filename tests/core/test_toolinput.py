@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbd.core.model import TouchMode
+from kbd.core.model import BREAK, TouchMode
 from kbd.core.toolinput import tool_call
 
 T = "Backoff must be capped"
@@ -139,3 +139,26 @@ JSON = st.recursive(LEAVES, lambda v: st.lists(v, max_size=3) | st.dictionaries(
 def test_any_input_has_a_reading(name: str, values: dict[str, object]) -> None:
     call = tool_call(name, values)
     assert call.name == name
+
+
+TEXTS = {
+    "a command and its description": ("Bash", {"command": "echo one", "description": "two"}, False),
+    "commands of a list": ("run_commands", {"commands": ["echo one", "two"]}, False),
+    "segments of a command": ("Bash", {"command": "echo one; two"}, False),
+    "a command and a later comment": ("Bash", {"command": "echo one\n# two"}, False),
+    "comments apart": ("Bash", {"command": "# one\nls\n# two"}, False),
+    "items of a list": ("TodoWrite", {"todos": [{"content": "one"}, {"content": "two"}]}, False),
+    "edits": ("MultiEdit", {"edits": [{"old_string": "a", "new_string": "one"}, {"new_string": "two"}]}, False),
+    "values of a list": ("ask", {"options": ["one", "two"]}, False),
+    "lines of one comment": ("Bash", {"command": "# one\n  # two\nls"}, True),
+    "a list of lines": ("insert_lines", {"content": ["one", "two"]}, True),
+    "a notebook's cell": ("edit_cell", {"cell": ["one\n", "two"]}, True),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_fields_of_a_call_are_no_one_text(name: str) -> None:
+    tool, given_input, are_one = TEXTS[name]
+    written = tool_call(tool, given_input).written
+    assert ("one\ntwo" in written) is are_one
+    assert (BREAK in written) is not are_one
