@@ -13,6 +13,7 @@ from kbd.cli.integrating import take_out
 from kbd.cli.output import counted, emit, safe, say
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
+from kbd.core.redact import masked_id
 from kbd.errors import KbdError, UsageError
 from kbd.service.correct import Reader
 from kbd.service.detaching import Detached, plan_detach, write_detached
@@ -63,7 +64,7 @@ def _purge(
     folder = os.path.abspath(os.path.expanduser(project)) if project else None
     number = entry_id(session, ledger, entry) if entry else None
     sessions = purging.sessions_in(ledger.db, folder) if folder else []
-    sessions += purging.sessions_known(ledger.db, session_id) if session_id else []
+    sessions += purging.sessions_known(ledger.db, masked_id(session_id)) if session_id else []
     if number is None and not sessions and not folder:
         raise UsageError(f"no session {session_id!r} is known", hint="`kbd show TITLE --json` names them")
     for one in sessions:

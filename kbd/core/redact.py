@@ -6,6 +6,7 @@ their own match.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
 
@@ -30,8 +31,17 @@ _TOKENS = (
     r"SG\.[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]{12,}",  # SendGrid
     r"AGE-SECRET-KEY-1[A-Z0-9]{16,}",
     r"[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}",  # Telegram
+    r"(?:gsk|r8|sbp|rubygems|figd|sntrys|whsec|pscale_tkn|dckr_pat|lin_api|ntn|glsa|shp(?:at|ss|ca|pa)|do[opr]_v1)"
+    r"_[A-Za-z0-9_=-]{16,}",  # Groq, Replicate, Supabase, RubyGems, Figma, Sentry, …
+    r"(?:xai-|pplx-|tskey-|GOCSPX-|PMAK-|ATATT3|hvs\.|dp\.pt\.)[A-Za-z0-9_=-]{20,}",  # xAI, Google, Atlassian, Vault, …
+    r"(?:dapi|SK)[0-9a-f]{32}",  # Databricks, Twilio
+    r"[MNO][A-Za-z0-9]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",  # Discord
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
 )
+_TOKEN_HEADS = (
+    "AKIA", "ASIA", "gh", "glpat-", "xox", "xapp-", "sk-", "sk_", "pk_", "rk_", "AIza", "ya29.", "npm_", "pypi-", "hf_",
+    "SG.", "AGE-", "eyJ", "-----BEGIN",
+)  # fmt: skip
 _NAMED = (
     r"(?:pass(?:word|wd|phrase)|passwd|pwd|secret|token(?!s|iz)|api[_-]?key|apikey|access[_-]?key|account[_-]?key|auth[_-]?key"
     r"|private[_-]?key|secret[_-]?key|encryption[_-]?key|credentials?|密码|口令|密钥|令牌)"
@@ -92,6 +102,14 @@ def holds_secret(text: str) -> bool:
     keys, tokens, *services = _secrets()[:4]
     certain = any(pattern.search(text) for pattern in (keys, *services))
     return certain or any(re.search("[0-9]", found[0]) for found in tokens.finditer(text))
+
+
+def masked_id(given: str) -> str:
+    """Return an id of an agent; one that begins with a token becomes `redacted-` and a digest, the same every time."""
+    # The heads alone decide for nearly all: an id is looked at for each record.
+    if not given.startswith(_TOKEN_HEADS) or not holds_secret(given):
+        return given
+    return f"redacted-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _masked(found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from kbd.core.model import Relation
+from kbd.core.redact import holds_secret
 
 APPLIES_TO = "applies_to"
 GROWN = frozenset({APPLIES_TO})
@@ -34,9 +35,10 @@ def name_file(path: str, cwd: str | None, git_root: str | None) -> str:
     """Return the name a file has in a relation: relative to the git root, else to `cwd`, else its base name.
 
     `path` is as the agent wrote it; a relative one is relative to `cwd`. Back slashes count as slashes in a Windows
-    path. Returns "" for what can be no file's name (empty, control characters, over 300 characters, a root).
+    path. Returns "" for what can be no file's name (empty, control characters, over 300 characters, a root), and for
+    one that holds a secret.
     """
-    if len(path) > _LONGEST_PATH or any(not char.isprintable() for char in path):
+    if len(path) > _LONGEST_PATH or any(not char.isprintable() for char in path) or holds_secret(path):
         return ""
     parts = _parts(path)
     if not _is_absolute(path):

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from kbd.core.model import Block, Touch, TouchMode
+from kbd.core.redact import masked_id
 from kbd.core.shell import join_path
 from kbd.sources.times import from_micros, to_micros
 
@@ -41,8 +42,8 @@ def restore(state: bytes | None, kind: type[S]) -> S:
 
 
 def identifier(value: object) -> str | None:
-    """Return an id as an agent gave it, None if it is none (absent, empty, absurdly long)."""
-    return value if isinstance(value, str) and 0 < len(value) <= _MAX_ID else None
+    """Return an id as an agent gave it, a token masked; None if it is none (absent, empty, absurdly long)."""
+    return masked_id(value) if isinstance(value, str) and 0 < len(value) <= _MAX_ID else None
 
 
 class FirstTimes:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbd.core.redact import MASK, printable, redact
+from kbd.core.redact import MASK, masked_id, printable, redact
 
 A = "Ab3" * 20
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + (A + "\n") * 3 + "-----END RSA PRIVATE KEY-----"
@@ -27,6 +27,11 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + (A + "\n") * 3 + "-----END RSA PRIVA
         ("sk_live_" + A[:24], A[:24]),
         ("AIza" + A[:35], A[:35]),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "c2lnbmF0dXJl"),
+        *[(f"use {head}{A[:40]} now", A[:20]) for head in (
+            "gsk_", "r8_", "shpat_", "dop_v1_", "dckr_pat_", "whsec_", "glsa_", "ntn_", "xai-", "tskey-", "GOCSPX-",
+            "hvs.", "dp.pt.", "ATATT3", "npm_", "hf_", "pypi-", "ya29.")],
+        ("dapi" + "0a" * 16, "0a0a"),
+        ("MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", "ZnCjm1"),
         ("Authorization: Bearer abc.def-ghi", "abc.def-ghi"),
         ("-H 'authorization: Basic dXNlcjpwYXNz'", "dXNlcjpwYXNz"),
         ("bearer 0123456789abcdef", "0123456789abcdef"),
@@ -128,3 +133,15 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
 )
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     assert redact(piece * 20_000) is not None
+
+
+@pytest.mark.parametrize("secret", ["sk-ant-api03-" + A[:40], "ghp_" + A[:36], "AKIAABCDEFGH1JKLMNOP"])
+def test_id_that_is_a_token_gets_the_same_other_name_every_time(secret: str) -> None:
+    assert masked_id(secret) == masked_id(secret) != masked_id(secret + "x1")
+    assert secret[:12] not in masked_id(secret)
+    assert masked_id(masked_id(secret)) == masked_id(secret)
+
+
+@pytest.mark.parametrize("given", ["01985c5e-7d3b-7a10-9c3a-1f2e3d4c5b6a", "msg_01ABC", "gh-thread", "sk-learn", "k"])
+def test_other_ids_stay(given: str) -> None:
+    assert masked_id(given) == given
