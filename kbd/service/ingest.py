@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
-import msgspec
-
+from kbd.core.census import Census, census
 from kbd.core.cite import Mention, first_per_pattern
 from kbd.core.model import Author, Decoded, Message, Record, RecordKind, TouchMode
 from kbd.core.normal import normalise
 from kbd.core.reading import Reader, Said
 from kbd.core.relate import FILES_PER_CITATION, name_file, paths_in_prose
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
+from kbd.sources.jsonl import is_json
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
@@ -186,25 +186,30 @@ class _Batch:
         self.ingest, self.db, self.source, self.row, self.decoder = ingest, ingest.db, source, row, decoder
         self.clock = LineClock(self.db, row, found.mtime_ns, ingest.now) if source.is_text else None
         self.crediting = Crediting(self.db, source.id, source.format.agent, ingest.reader, ingest.policy.snippet_chars)
-        self.kinds: dict[RecordKind, int] = {}
-        self.days: set[date] = set()
+        self.census = Census({}, None, frozenset())
         self.sessions: dict[str, date] = {}
-        self.newest: datetime | None = None
         self.dirty: set[int] = set()
         self.records = self.messages = 0
         self.twins: dict[str, tuple[str, ...]] = {}
+        self.known: set[str] = set()
 
     def read(self, records: Sequence[Record], *, from_start: bool) -> None:
         """Take these records; a copy of another session is recognised before what it says is stored."""
-        decoded: list[Decoded] = []
-        for record in records:
-            observed = self.clock.at(record.offset) if self.clock else self.ingest.now
-            decoded.append(self.decoder.feed(record, observed))
+        decoded = self._decoded(records)
         self._note_beginning(decoded, from_start=from_start)
-        for one in decoded:
-            self._take(one)
+        decoded.append(self.decoder.flush())
         self.records += len(records)
-        self._take(self.decoder.flush())
+        self.census = census(decoded, self.ingest.latest, self.ingest.now)
+        said = [message for one in decoded if one.messages for message in one.messages]
+        self.known = facts.known_messages(self.db, self.source.format.agent, {m.native_id for m in said})
+        for message in said:
+            self._take(message)
+
+    def _decoded(self, records: Sequence[Record]) -> list[Decoded]:
+        feed, clock, now = self.decoder.feed, self.clock, self.ingest.now
+        if clock is None:
+            return [feed(record, now) for record in records]
+        return [feed(record, clock.at(record.offset)) for record in records]
 
     def _note_beginning(self, decoded: Sequence[Decoded], *, from_start: bool) -> None:
         if from_start:
@@ -216,19 +221,12 @@ class _Batch:
             said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages[:EQUAL_MESSAGES])
             self.twins[thread] = note_beginning(self.db, self.row.id, thread, said)
 
-    def _take(self, decoded: Decoded) -> None:
-        for kind in decoded.kinds:
-            self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        if decoded.newest is not None:
-            newest = self._clamp(decoded.newest)
-            self.days.add(newest.date())
-            self.newest = max(newest, self.newest or newest)
-        for message in decoded.messages:
-            is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
-            if is_excluded or self.ingest.purged.holds_session(message.session):
-                continue
-            self.messages += 1
-            self._message(message)
+    def _take(self, message: Message) -> None:
+        is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
+        if is_excluded or self.ingest.purged.holds_session(message.session):
+            return
+        self.messages += 1
+        self._message(message)
 
     def _clamp(self, at: datetime) -> datetime:
         return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.latest else at.astimezone(UTC)
@@ -237,14 +235,14 @@ class _Batch:
         tally = Tally(
             self.records,
             self.messages,
-            self.kinds.get(RecordKind.UNKNOWN, 0),
-            self.kinds.get(RecordKind.MALFORMED, 0),
+            self.census.kinds.get(RecordKind.UNKNOWN, 0),
+            self.census.kinds.get(RecordKind.MALFORMED, 0),
             oversize,
         )
         transcripts.save_progress(
-            self.db, self.row.id, position, self.decoder.state(), tally, self.newest, from_start=from_start
+            self.db, self.row.id, position, self.decoder.state(), tally, self.census.newest, from_start=from_start
         )
-        transcripts.note_activity(self.db, self.source.id, self.days, self.sessions.items(), self.newest)
+        transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), self.census.newest)
         recount(self.db, self.dirty, self.ingest.now.date())
         grow_relations(self.db, self.dirty, self.ingest.now.date())
         self.ingest.report.dirty |= self.dirty
@@ -347,6 +345,8 @@ class _Batch:
     def _store(self, message: Message, said: Said, key: bytes, holder: Holder) -> None:
         if self.ingest.purged.holds_session(holder.session):
             return
+        if message.native_id:
+            self.known.add(message.native_id)
         texts = [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT]
         files = self._files(message, texts) if said.citing else ()
         self.dirty |= self.crediting.store(key, holder, said, files, is_paragraph=bool(message.lines))
@@ -373,23 +373,16 @@ class _Batch:
 
     def _silent(self, message: Message) -> None:
         """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
+        if not message.native_id or message.native_id not in self.known:
+            return
         texts = [b.text for b in message.blocks if b.call is None and b.text]
         paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
-        if not message.native_id or not (texts or paths):
+        if not (texts or paths):
             return
         known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
         if known is not None:
             names = self._named(paths, message.cwd)
             self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)
-
-
-def is_json(data: bytes) -> bool:
-    """Tell whether a last line without line end is a whole record."""
-    try:
-        msgspec.json.decode(data, type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return True
 
 
 def _words(message: Message) -> str:

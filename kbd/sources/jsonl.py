@@ -113,6 +113,15 @@ def read_value(data: bytes) -> object:
         return value if end == len(text) else None
 
 
+def is_json(data: bytes) -> bool:
+    """Tell whether these bytes are one whole value, as a last line without line end may be."""
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
 def _read_patiently(data: bytes, is_record: IsRecord) -> LineOfRecords:
     stripped = data.removeprefix(_BOM).strip(_PADDING).removeprefix(_BOM)
     if not stripped:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 _EARLIEST = (
     "SELECT h.session, h.at, h.cwd FROM holders h WHERE h.message=?1 ORDER BY h.at, "
@@ -20,6 +21,7 @@ _EARLIEST = (
     "EXISTS (SELECT 1 FROM lineage l JOIN holders o ON o.session=l.ancestor AND o.message=?1 "
     "WHERE l.session=h.session AND l.ancestor!=h.session), h.birth_ns, h.file, h.path LIMIT 1"
 )
+_KEYS_AT_ONCE = 500
 _UNBORN = 2**62
 """Birth time of a file whose file system tells none: later than any."""
 
@@ -245,6 +247,18 @@ def message_id(db: sqlite3.Connection, key: bytes) -> int | None:
     """Return the id of a message, None if it names and wrote nothing."""
     row = db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()
     return None if row is None else int(row[0])
+
+
+def known_messages(db: sqlite3.Connection, agent: str, native_ids: Iterable[str | None]) -> set[str]:
+    """Return those ids by which an agent's messages are known to the ledger."""
+    keys = {key_of(agent, "m", native_id): native_id for native_id in native_ids if native_id}
+    found: set[str] = set()
+    wanted = iter(keys)
+    while part := tuple(islice(wanted, _KEYS_AT_ONCE)):
+        marks = ",".join("?" * len(part))
+        rows = db.execute(f"SELECT key FROM messages WHERE key IN ({marks})", part)  # noqa: S608 - marks
+        found.update(keys[row[0]] for row in rows)
+    return found
 
 
 def add_files(db: sqlite3.Connection, message: int, names: Sequence[str], limit: int) -> bool:
