@@ -61,10 +61,11 @@ class Intake:
         if merged.outcome is Outcome.PERSON and meta is not None and meta.ref is not None:
             self._adopt_edit(row, one, Pair(meta.ref, meta.last), merged)
         # A block that may stand in both files shows in one of them the state before: no person's doing.
-        state = None if one.archive or row.move_begun else merged.person_state
+        state = None if row.move_begun else merged.person_state
         if state is not None and state is not row.state:
-            self.set_state(row, state, "set by hand", archive=False)
-            lessons.update_entry(self.ledger.db, row.id, wrote_state=state, wrote_marker=one.entry.marker)
+            self.set_state(row, state, "set by hand", archive=one.archive)
+            if one.archive is (state is State.ARCHIVED):  # else it says so where it arrives
+                lessons.update_entry(self.ledger.db, row.id, wrote_state=state, wrote_marker=one.entry.marker)
 
     def _adopt_edit(self, row: EntryRow, one: Seen, found: Pair, merged: Merged) -> None:
         floor = max((d for d in (merged.last_floor, row.last_floor) if d), default=None)
