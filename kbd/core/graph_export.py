@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -17,6 +18,9 @@ from kbd.core.operations import Edge, Entity
 _PREFIX = "urn:kbd:"
 # RFC 3986, section 2.3.
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# Cypher's integers have 64 bits; a larger one is written as text, as all that a format lacks.
+_CYPHER_INTEGERS = 1 << 63
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _XML_UNFIT = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF], "\ufffd")
 
 
@@ -43,11 +47,13 @@ def _separated(items: Iterable[str]) -> Iterator[str]:
 def as_cypher(entities: Iterable[Entity], edges: Iterable[Edge]) -> Iterator[str]:
     """Yield openCypher statements: a CREATE for each entity, a MATCH and CREATE for each relation.
 
-    Every entity has the label `Entity` and an `id`, so `CREATE CONSTRAINT … (e:Entity) … e.id` makes loading fast.
+    Every entity has the label `Entity` and an `id`, so `CREATE CONSTRAINT … (e:Entity) … e.id` makes loading fast. A
+    property of its own that is called like one of kbd's (`id`, `created`, `updated`) is written as `p.id`.
     """
     for entity in entities:
-        properties = {**entity.properties, "id": entity.id, "created": entity.created, "updated": entity.updated}
-        yield f"CREATE (:Entity:{_cypher_name(entity.type)} {_cypher_map(properties)});"
+        own = {"id": entity.id, "created": entity.created or None, "updated": entity.updated or None}
+        properties = {f"p.{name}" if name in own else name: value for name, value in entity.properties.items()}
+        yield f"CREATE (:Entity:{_cypher_name(entity.type)} {_cypher_map(properties | own)});"
     for edge in edges:
         ends = f"(a:Entity {{id: {_cypher_text(edge.source)}}}), (b:Entity {{id: {_cypher_text(edge.target)}}})"
         held = f" {_cypher_map(edge.properties)}" if edge.properties else ""
@@ -59,24 +65,31 @@ def _cypher_name(name: str) -> str:
 
 
 def _cypher_text(text: str) -> str:
-    escaped = json.dumps(text, ensure_ascii=True)[1:-1].replace("'", "\\'").replace('\\"', '"')
-    return f"'{escaped}'"
+    """Return a text in quotes. What is no letter is escaped; not in pairs of surrogates, which some engines drop."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped) + "'"
 
 
 def _cypher_map(properties: Any) -> str:
-    held = {name: value for name, value in properties.items() if value is not None and value != ""}
+    held = {name: value for name, value in properties.items() if value is not None}
     return "{" + ", ".join(f"{_cypher_name(name)}: {_cypher_value(value)}" for name, value in held.items()) + "}"
 
 
 def _cypher_value(value: Any) -> str:
     if isinstance(value, str):
         return _cypher_text(value)
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < _CYPHER_INTEGERS):
         return json.dumps(value)
-    kinds = {type(item) for item in value} if isinstance(value, list) else set()
-    if isinstance(value, list) and (kinds <= {str} or kinds <= {int, float} or kinds <= {bool}):
+    if isinstance(value, list) and _is_cypher_list(value):
         return "[" + ", ".join(map(_cypher_value, value)) + "]"
     return _cypher_text(json.dumps(value, ensure_ascii=False))
+
+
+def _is_cypher_list(value: list[Any]) -> bool:
+    kinds = {type(item) for item in value}
+    if kinds <= {int, float}:
+        return all(isinstance(item, float) or abs(item) < _CYPHER_INTEGERS for item in value)
+    return kinds <= {str} or kinds <= {bool}
 
 
 def as_graphml(entities: Iterable[Entity], edges: Iterable[Edge]) -> Iterator[str]:
