@@ -64,6 +64,9 @@ _SECRETS = (
     (r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,199}[A-Z])(?=[A-Za-z0-9+/]{0,199}[0-9])[A-Za-z0-9+/]{60,}={0,2}", 0),
 )
 
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_LINE = re.compile(r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]{0,80}[0-9=])[A-Za-z0-9+/]{8,}={0,2}")
+
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
@@ -87,10 +90,18 @@ def redact(snippet: str) -> str:
     connection strings, and values given to names such as `password`. Redact before cutting a text to length:
     half a secret has lost the prefix that gives it away.
     """
-    text = printable(snippet)
+    text = _without_end_of_key(printable(snippet))
     for pattern in _secrets():
         text = pattern.sub(_masked, text)
     return text
+
+
+def _without_end_of_key(text: str) -> str:
+    """Mask the lines of a private key whose head is missing: all long words before its end."""
+    end = _KEY_END.search(text)
+    if end is None or "-----BEGIN" in text[: end.start()]:
+        return text
+    return _KEY_LINE.sub(MASK, text[: end.start()]) + text[end.start() :]
 
 
 def holds_secret(text: str) -> bool:
