@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: run test bench bench-ingest torture clean
+.PHONY: run test bench bench-ingest torture fuzz clean
 
 run: $(VENV)/.installed
 	$(BIN)/kbd run
@@ -27,6 +27,10 @@ bench-ingest: $(VENV)/.installed-test
 
 torture: $(VENV)/.installed-test
 	$(BIN)/pytest -n 0 -m torture
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/pip install -q -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz.campaign --seconds 60
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

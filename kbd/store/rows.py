@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import msgspec
 
@@ -206,6 +207,7 @@ class _Sweep:
         )
         while found := fetch(self.db, sql, (behind, newest, low)):
             keys = [(int(str(key)), changed) for key, changed in found]
+            _check_order([behind, *(key for key, _ in keys)])
             yield [key for key, changed in keys if key > top or not self._is_as_it_was(key, changed, low)]
             behind = keys[-1][0]
 
@@ -249,7 +251,9 @@ class _Sweep:
             found = self._select(keys)
         except sqlite3.DataError:  # one of them holds a value over the limit
             found = [row for key in keys for row in self._select_alone(key)]
-        return [self._row(*row) for row in found]
+        given = [self._row(*row) for row in found]
+        _check_order([min(keys) - 1, *(row.key for row in given)])
+        return given
 
     def _select(self, keys: list[int]) -> list[tuple[object, ...]]:
         rows = self.rows
@@ -273,6 +277,12 @@ class _Sweep:
         given = dict(zip(self.rows.fields, map(_storable, values), strict=True))
         data = msgspec.json.encode({"table": self.rows.table, **given})
         return _Row(int(str(key)), _identity(identity), number, data if len(data) <= self.max_record else None)
+
+
+def _check_order(keys: Sequence[int]) -> None:
+    """Refuse rows out of order: the pages of a damaged tree may lead back to themselves, and reading never ends."""
+    if any(a >= b for a, b in pairwise(keys)):
+        raise sqlite3.DatabaseError("its rows are out of order: it is damaged")
 
 
 def _storable(value: object) -> object:
