@@ -14,7 +14,7 @@ import msgspec
 from kbd.core.model import Author, Block, Decoded, Record, RecordKind
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import NOTHING, FileKind, Item
-from kbd.sources.jsonl import Json, decode_record, object_of, objects_of, read_value, skim_by_type, text_of
+from kbd.sources.jsonl import Json, decode_record, objects_of, parsed_arguments, read_value, skim_by_type, text_of
 from kbd.sources.memory import restore
 from kbd.sources.thread import Thread, ThreadState
 from kbd.sources.times import read_time
@@ -87,7 +87,7 @@ def _blocks(step: Mapping[str, object]) -> Iterator[Block]:
     if text_of(step, "content").strip():
         yield Block(Author.AGENT_TEXT, text_of(step, "content"))
     for index, call in enumerate(objects_of(step, "tool_calls")):
-        arguments = {key: _plain(value) for key, value in object_of(call, "args").items()}
+        arguments = {key: _plain(value) for key, value in parsed_arguments(call.get("args")).items()}
         found = tool_call(text_of(call, "name"), arguments)
         yield Block(Author.AGENT_TOOL_INPUT, found.written, f"c{index}", found)
 

@@ -6,8 +6,9 @@ an event waits until its turn ends without any item of the agent.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
@@ -20,6 +21,8 @@ from kbd.sources.memory import RecentFiles, SeenFile, identifier, restore
 from kbd.sources.times import from_micros, read_time, to_micros
 
 MAX_WAITING = 32
+_RANDOM_ID_CHARS = 16
+"""A shorter id (`msg_1`, `call_1`) numbers the items of one rollout; another rollout may have it as well."""
 
 _ROLLOUT = re.compile(r"(?:^|/)rollout-(?!compress-)[^/]*\.jsonl(\.zst)?$")
 _THREAD = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -173,7 +176,7 @@ class CodexDecoder:
         if not blocks and not cites:
             return Item(RecordKind.RECOGNISED, at=at)
         blocks = blocks or (Block(Author.AGENT_TEXT, text),)
-        found = self._message(identifier(item.get("id")), at, blocks, offset, cites)
+        found = self._message(_native_id(item, at, blocks), at, blocks, offset, cites)
         self._files.note(blocks, self._now.cwd, at)
         return Item(RecordKind.MESSAGE, (found,), at)
 
@@ -205,7 +208,7 @@ class CodexDecoder:
         return Message(
             native_id,
             SessionId(self._now.session or self._named),
-            native_id or "",
+            (native_id or "").partition("@")[0],
             at or from_micros(self._now.began),
             self._now.cwd,
             blocks,
@@ -213,7 +216,18 @@ class CodexDecoder:
             recent=self._files.before(at),
             cites=cites,
             copied_from=tuple(SessionId(origin) for origin in self._now.copied_from),
+            renumbered="@" in (native_id or ""),
         )
+
+
+def _native_id(item: Mapping[str, object], at: datetime | None, blocks: Sequence[Block]) -> str | None:
+    """Return the id of an item; one that only numbers it is joined by its time and words, else told by its lineage."""
+    given = identifier(item.get("id")) or identifier(item.get("call_id"))
+    if given is None or len(given) >= _RANDOM_ID_CHARS:
+        return identifier(item.get("id"))
+    words = "\n".join(block.text for block in blocks)
+    digest = hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"{given}@{at.isoformat() if at else ''}:{digest}"
 
 
 def _message_text(item: Mapping[str, object]) -> str:
@@ -245,7 +259,9 @@ def _blocks(kind: str, item: Mapping[str, object], text: str) -> Iterator[Block]
             yield Block(Author.THINKING, thought)
     else:
         call = tool_call(*_name_and_input(kind, item))
-        yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(item.get("call_id")), call)
+        call_id = identifier(item.get("call_id"))
+        is_random = call_id is not None and len(call_id) >= _RANDOM_ID_CHARS
+        yield Block(Author.AGENT_TOOL_INPUT, call.written, call_id if is_random else None, call)
 
 
 def _name_and_input(kind: str, item: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:

@@ -1,7 +1,7 @@
 """Gemini CLI: chats as JSONL where a message is appended again whenever it grows; before 0.40 as one JSON file.
 
 A message id is unique in its session. `$set` may replace the whole list: what appears there first, after the agent has
-spoken, was put together by the program (compressed or masked history).
+spoken, was put together by the program (compressed or masked history), also when it is appended again later.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class _State(msgspec.Struct, array_like=True):
     session: str = ""
     cwd: str | None = None
     seen: list[str] = []
+    program: list[str] = []
     thread: ThreadState = msgspec.field(default_factory=ThreadState)
 
 
@@ -72,6 +73,7 @@ class GeminiDecoder:
         self._now = restore(state, _State)
         self._thread = Thread(self._now.thread)
         self._seen = dict.fromkeys(self._now.seen)
+        self._program = dict.fromkeys(self._now.program)
         self._is_document = chat_kind(relpath) is FileKind.DOCUMENT
         parts = relpath.split("/")
         self._stem = parts[-1].rpartition(".")[0]
@@ -94,8 +96,9 @@ class GeminiDecoder:
         return NOTHING
 
     def state(self) -> bytes:
-        """Return identity, directory, the newest message ids and recent files."""
-        self._now.seen, self._now.thread = list(self._seen), self._thread.saved()
+        """Return identity, directory, the newest message ids (the program's apart) and recent files."""
+        self._now.seen, self._now.program = list(self._seen), list(self._program)
+        self._now.thread = self._thread.saved()
         return msgspec.json.encode(self._now)
 
     def _item(self, line: Json, offset: int) -> Item:
@@ -116,12 +119,11 @@ class GeminiDecoder:
 
     def _update(self, update: Mapping[str, object], offset: int) -> Item:
         self._header(update)
-        spoken = bool(self._seen)
-        items = [
-            self._message(turn, offset)
-            for turn in objects_of(update, "messages")
-            if not spoken or _digest(turn.get("id")) in self._seen
-        ]
+        spoken, turns = bool(self._seen), list(objects_of(update, "messages"))
+        for turn in turns:
+            if spoken and _digest(turn.get("id")) not in self._seen:
+                _remember(self._program, turn.get("id"))
+        items = [self._message(turn, offset) for turn in turns]
         messages = tuple(message for item in items for message in item.messages)
         return Item(RecordKind.MESSAGE if messages else RecordKind.RECOGNISED, messages)
 
@@ -130,7 +132,9 @@ class GeminiDecoder:
         kind = text_of(turn, "type")
         if kind not in _AGENT_TYPES:
             return Item(RecordKind.RECOGNISED if kind in _TYPES else RecordKind.UNKNOWN, at=at)
-        self._remember(turn.get("id"))
+        if _digest(turn.get("id")) in self._program:
+            return Item(RecordKind.RECOGNISED, at=at)
+        _remember(self._seen, turn.get("id"))
         blocks = tuple(_blocks(turn))
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
@@ -141,12 +145,13 @@ class GeminiDecoder:
         native_id = f"{own}:{given}" if given else None
         return self._thread.message(native_id, self._trunk or own, given or "", at, self._now.cwd, blocks, offset)
 
-    def _remember(self, message_id: object) -> None:
-        digest = _digest(message_id)
-        self._seen.pop(digest, None)
-        self._seen[digest] = None
-        if len(self._seen) > REMEMBERED_IDS:
-            del self._seen[next(iter(self._seen))]
+
+def _remember(ids: dict[str, None], message_id: object) -> None:
+    digest = _digest(message_id)
+    ids.pop(digest, None)
+    ids[digest] = None
+    if len(ids) > REMEMBERED_IDS:
+        del ids[next(iter(ids))]
 
 
 def _digest(message_id: object) -> str:

@@ -1,7 +1,8 @@
 """OpenCode: parts of messages as rows of a database, updated while they are streamed; before version 1.2 as files.
 
 The old files stay after the move into the database; their ids are the same, so that each part counts once wherever it
-is read. A fork copies messages under new ids.
+is read. A fork copies messages under new ids. Newer versions keep whole messages as rows of `session_message`, at first
+beside the parts: a row counts that was made after the last part of its session.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, SessionId
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import NOTHING, UNKNOWN, FileKind, Item, Rows, gather
-from kbd.sources.jsonl import object_of, read_value, text_of
+from kbd.sources.jsonl import object_of, objects_of, read_value, text_of
 from kbd.sources.memory import SeenFile, identifier, restore
 from kbd.sources.sessionfiles import SessionFiles
 from kbd.sources.sqlfields import MAX_DEPTH, column, json_field, root_of
@@ -27,6 +28,9 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _PART_TYPES = frozenset(
     ["text", "tool", "reasoning", "file", "snapshot", "patch", "step-start", "step-finish", "agent", "retry",
      "compaction", "subtask"]
+)  # fmt: skip
+_OTHER_ROLES = frozenset(
+    ["user", "system", "synthetic", "shell", "compaction", "agent-switched", "model-switched", "skill"]
 )  # fmt: skip
 _DIGESTS = frozenset(["compaction", "summary", "title"])  # agents of the harness: what they write is no work
 
@@ -56,7 +60,7 @@ class OpenCode:
         """Return the parts, each with what its message and session say of it."""
         part, message, session = (columns.get(table, frozenset()) for table in ("part", "message", "session"))
         if not {"id", "message_id", "session_id", "data"} <= part or not {"id", "data"} <= message:
-            return ()
+            return _whole_messages(columns)
         role = json_field("m.data", "$.role")
         fields = {
             "id": "t.id",
@@ -76,7 +80,7 @@ class OpenCode:
         if {"id", "parent_id"} <= session:
             joins += " LEFT JOIN session s ON s.id=t.session_id"
         changed = "t.time_updated" if "time_updated" in part else ""
-        return (Rows("part", fields, "t.id", joins, changed),)
+        return (Rows("part", fields, "t.id", joins, changed), *_whole_messages(columns))
 
     def companions(self, relpath: str, read: Sequence[bytes]) -> tuple[str, ...]:
         """Name the message of a part, its session, and the sessions above that."""
@@ -87,6 +91,29 @@ class OpenCode:
             return (f"{above}message/{session}/{message}.json",) if message and session else ()
         session = _safe(documents[0].get("sessionID") if len(read) == 2 else documents[-1].get("parentID"))
         return (f"{above}session/*/{session}.json",) if session else ()
+
+
+def _whole_messages(columns: Mapping[str, frozenset[str]]) -> tuple[Rows, ...]:
+    """Return the messages that are rows of their own; those of the agent without parts beside them bring their data."""
+    own, part, session = (columns.get(table, frozenset()) for table in ("session_message", "part", "session"))
+    if not {"id", "session_id", "type", "data"} <= own:
+        return ()
+    made = column("t", "time_created", own)
+    later = f"SELECT 1 FROM part p WHERE p.session_id=t.session_id AND p.time_created>={made}"  # noqa: S608 - own names
+    is_twin = f"EXISTS ({later})" if {"session_id", "time_created"} <= part else "0"
+    fields = {
+        "id": "t.id",
+        "message": "t.id",
+        "session": "t.session_id",
+        "at": made,
+        "role": "t.type",
+        "agent": json_field("t.data", "$.agent"),
+        "began": f"coalesce({json_field('t.data', '$.time.created')}, {made})",
+        "data": f"CASE WHEN t.type='assistant' AND NOT {is_twin} THEN t.data ELSE '{{}}' END",
+        **_session_fields(session),
+    }
+    joins = "LEFT JOIN session s ON s.id=t.session_id" if {"id", "parent_id"} <= session else ""
+    return (Rows("session_message", fields, "t.id", joins, "t.time_updated" if "time_updated" in own else ""),)
 
 
 def _session_fields(session: frozenset[str]) -> dict[str, str]:
@@ -149,10 +176,12 @@ class PartDecoder:
         times = (read_time(found, self._tz) for found in (object_of(part, "time").get("start"), row.get("at")))
         at = next((time for time in times if time is not None), None)
         if row.get("role") != "assistant":
-            return Item(RecordKind.RECOGNISED if row.get("role") == "user" else UNKNOWN.kind, at=at)
-        if text_of(part, "type") not in _PART_TYPES:
+            return Item(RecordKind.RECOGNISED if row.get("role") in _OTHER_ROLES else UNKNOWN.kind, at=at)
+        is_whole = row.get("table") == "session_message"
+        if not is_whole and text_of(part, "type") not in _PART_TYPES:
             return Item(RecordKind.UNKNOWN, at=at)
-        blocks = () if _is_digest(row) else _blocks(part)
+        parts = objects_of(part, "content") if is_whole else (part,)
+        blocks = () if _is_digest(row) else tuple(block for one in parts for block in _blocks(one))
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
         return Item(RecordKind.MESSAGE, (self._message(row, blocks, at, offset),), at)
@@ -192,8 +221,10 @@ def _blocks(part: Row) -> tuple[Block, ...]:
         case "reasoning" if text.strip():
             return (Block(Author.THINKING, text),)
         case "tool":
-            call = tool_call(text_of(part, "tool"), object_of(object_of(part, "state"), "input"))
-            return (Block(Author.AGENT_TOOL_INPUT, call.written, identifier(part.get("callID")), call),)
+            name = text_of(part, "tool") or text_of(part, "name")
+            call = tool_call(name, object_of(object_of(part, "state"), "input"))
+            call_id = identifier(part.get("callID") or part.get("id"))
+            return (Block(Author.AGENT_TOOL_INPUT, call.written, call_id, call),)
         case _:
             return ()
 
