@@ -118,7 +118,7 @@ class Matcher:
 
     def could_match(self, text: str) -> bool:
         """Say whether `find(text)` needs to be asked: False means that it finds nothing. Stops at the first hit."""
-        norm = Haystack(text).norm
+        norm = normalise(text) if len(text) <= WINDOW_CHARS else Haystack(text).norm
         return any(True for _, _, window in self._windows(norm) for _ in self._hits(window))
 
     def find(self, text: str) -> tuple[Match, ...]:
@@ -128,6 +128,8 @@ class Matcher:
         Of the matches of one pattern that overlap each other, the leftmost is returned, then the next that
         begins after it. After `MAX_MATCHES_PER_PATTERN` in one text a pattern has been found often enough.
         """
+        if not self.could_match(text):  # nearly always, at a fraction of what follows
+            return ()
         haystack = Haystack(text)
         verified = self._verified(self._candidates(haystack.norm), haystack)
         return tuple(
