@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kbd.core.constraints import musts_in
+from kbd.core.patterns import PatternFault, compiled
 from kbd.core.schema import (
     ANY_TYPE,
     FILE_TYPE,
@@ -121,9 +121,10 @@ class _Linker:
         rule = replace(rule, items=items, targets=self._type_names(rule.targets, rule.where))
         if rule.pattern is not None:
             try:
-                re.compile(rule.pattern)
-            except re.error as error:
-                self._text.fault("schema_value", f"{rule.where}.pattern", f"is no expression: {error}", "mend it")
+                compiled(rule.pattern)
+            except PatternFault as fault:
+                hint = "write it without lookaheads, flags and references to groups"
+                self._text.fault("schema_value", f"{rule.where}.pattern", str(fault), hint)
                 return rule
         self._check_limits(rule)
         self._check_words(rule)

@@ -6,18 +6,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kbd.core.graph_state import value_key
 from kbd.core.moments import day_of, moment_of
 from kbd.core.operations import walk
+from kbd.core.patterns import MAX_CHARS, compiled
 from kbd.core.redact import redact
 from kbd.core.schema import PropertyRule, near
 
 _EMAIL = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]+")
 # A scheme, and a host or, of the schemes that have none, what follows.
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#]+\S*|file:///\S+|(?:mailto|urn):[^\s/]\S*")
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#]+(?:[/?#]\S*)?|file:///\S+|(?:mailto|urn):[^\s/]\S*")
 _SHOWN = 60
 
 
@@ -64,12 +64,19 @@ def checks_of(rule: PropertyRule, value: Any) -> Iterator[Check]:
     if rule.enum is not None:
         yield _enum_check(rule, value)
     if rule.pattern is not None:
-        fits = isinstance(value, str) and _compiled(rule.pattern).search(value) is not None
-        yield Check(f"{rule.where}.pattern", "" if fits else f"{shown(value)} does not match {rule.pattern}", "mend it")
+        yield _pattern_check(rule, rule.pattern, value)
     yield from _limit_checks(rule, value)
     if rule.items is not None and isinstance(value, list):
         for item in value:
             yield from checks_of(rule.items, item)
+
+
+def _pattern_check(rule: PropertyRule, pattern: str, value: Any) -> Check:
+    where = f"{rule.where}.pattern"
+    if isinstance(value, str) and len(value) > MAX_CHARS:
+        return Check(where, f"{shown(value)} is too long for a pattern ({len(value):,} characters)", "shorten it")
+    fits = isinstance(value, str) and compiled(pattern).found_in(value)
+    return Check(where, "" if fits else f"{shown(value)} does not match {pattern}", "mend it")
 
 
 def _enum_check(rule: PropertyRule, value: Any) -> Check:
@@ -109,11 +116,6 @@ def _measured(value: Any, limit: float | str) -> Any:
 
 def _sized(value: object) -> bool:
     return isinstance(value, str | list | dict)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 def _is_number(value: object) -> bool:
