@@ -51,11 +51,13 @@ class Known:
         entry: its id in the ledger.
         base: the id of its base.
         body: its own normalised text after the title, leading separators skipped.
+        earlier: how it began before it was edited (`ECHO_CHARS`, or all): who was handed the old text repeats that.
     """
 
     entry: int
     base: int
     body: str
+    earlier: tuple[str, ...] = ()
 
 
 Lexicon = Mapping[int, Known]
@@ -234,14 +236,16 @@ def _is_tagged(before: str, types: frozenset[str]) -> bool:
 def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> bool:
     """Tell whether the title is followed by an entry's own next 20 characters, or all it has."""
     follows = norm[match.norm_end : match.norm_end + 200].lstrip(_SEPARATORS)
-    for ref in matcher.patterns[match.pattern].refs:
-        own = lexicon[ref].body[:ECHO_CHARS]
-        if not own or not follows.startswith(own):
-            continue
-        rest = follows[len(own) : len(own) + 1]
-        if len(own) == ECHO_CHARS or not (own[-1].isalnum() and rest.isalnum()):
-            return True
-    return False
+    known = [lexicon[ref] for ref in matcher.patterns[match.pattern].refs]
+    return any(_opens_with(follows, own) for one in known for own in (one.body[:ECHO_CHARS], *one.earlier))
+
+
+def _opens_with(text: str, own: str) -> bool:
+    """Tell whether a text begins with an entry's own words; less than `ECHO_CHARS` of them must end there."""
+    if not own or not text.startswith(own):
+        return False
+    rest = text[len(own) : len(own) + 1]
+    return len(own) == ECHO_CHARS or not (own[-1].isalnum() and rest.isalnum())
 
 
 def mentions_of(matches: Sequence[Match], norm: str, matcher: Matcher, lexicon: Lexicon) -> list[Mention]:

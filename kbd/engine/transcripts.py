@@ -105,7 +105,7 @@ class TranscriptReader:
             self.version = self.frame.ledger.version()
             db = self.frame.ledger.db
             rows = [
-                (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body))
+                (p.id, p.text, PatternKind(p.kind), Known(p.entry, p.base, p.body, p.earlier))
                 for p in lessons.patterns_in_use(db, clock.now.date())
             ]
             self.reader = Reader.of(rows, lessons.live_counts(db), match_policy(self.frame.config))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from kbd.core import entries as markdown
+from kbd.core.cite import ECHO_CHARS
 from kbd.core.classify import classify
 from kbd.core.handles import handle
 from kbd.core.model import Entry, Pair, Problem, State
@@ -259,7 +260,8 @@ class _Sync:
 
     def _note_body(self, row_id: int, entry: Entry) -> None:
         self.db.execute(
-            "INSERT OR IGNORE INTO bodies VALUES (?,?,?)", (row_id, wording_digest(entry), self.today.isoformat())
+            "INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)",
+            (row_id, wording_digest(entry), self.today.isoformat(), entry.body[:ECHO_CHARS]),
         )
 
     def _update(self, one: Seen, row: EntryRow, *, renamed: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from kbd.core.cite import ECHO_CHARS
 from kbd.core.model import Pair, Problem, State
 from kbd.store.ledger.counts import counted_references
 
@@ -321,6 +322,7 @@ class PatternRow:
     kind: str
     text: str
     body: str
+    earlier: tuple[str, ...] = ()
 
 
 def patterns_in_use(db: sqlite3.Connection, today: date) -> list[PatternRow]:
@@ -330,7 +332,17 @@ def patterns_in_use(db: sqlite3.Connection, today: date) -> list[PatternRow]:
         "WHERE e.gone_on IS NULL AND (p.until IS NULL OR p.until>=?) ORDER BY p.id",
         (today.isoformat(),),
     )
-    return [PatternRow(*tuple(r)) for r in rows]
+    earlier: dict[int, tuple[str, ...]] = {}
+    for entry, opening in db.execute(
+        "SELECT DISTINCT b.entry, b.opening FROM bodies b JOIN entries e ON e.id=b.entry "
+        "WHERE b.opening NOT IN ('', substr(e.body, 1, ?)) ORDER BY b.entry, b.opening",
+        (ECHO_CHARS,),
+    ):
+        earlier[entry] = (*earlier.get(entry, ()), opening)
+    return [
+        PatternRow(r["id"], r["entry"], r["base"], r["kind"], r["text"], r["body"], earlier.get(r["entry"], ()))
+        for r in rows
+    ]
 
 
 def live_counts(db: sqlite3.Connection) -> dict[int, int]:

@@ -64,8 +64,8 @@ CREATE TABLE pairs (                    -- every (ref, last) kbd wrote or took i
   PRIMARY KEY (entry, ref, last)
 ) WITHOUT ROWID;
 
-CREATE TABLE bodies (                   -- when which wording of an entry was first seen
-  entry INTEGER NOT NULL, sha TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (entry, sha)
+CREATE TABLE bodies (                   -- when which wording of an entry was first seen, and how its own text began
+  entry INTEGER NOT NULL, sha TEXT NOT NULL, day TEXT NOT NULL, opening TEXT NOT NULL, PRIMARY KEY (entry, sha)
 ) WITHOUT ROWID;
 
 CREATE TABLE sources (
