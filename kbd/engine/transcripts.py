@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from kbd.config import BaseConfig, SourceConfig
@@ -19,7 +20,7 @@ from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, is_one_file, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
-from kbd.sources.contract import FileKind
+from kbd.sources.contract import FileKind, SupersededFormat
 from kbd.store import batches, scan
 from kbd.store.descriptors import is_utf8, shown
 from kbd.store.knowledge_paths import KnowledgePaths
@@ -32,6 +33,10 @@ from kbd.store.sidecars import sidecar_of
 DAY_SECONDS = 86400.0
 ATTEMPTS = 5
 """So often a source is begun anew in a pass because a command of the user changed entries meanwhile."""
+TOGETHER_FILES, TOGETHER_BYTES = 512, 1 << 20
+"""What one commit may hold of several small files: waiting for the disk at each of 100,000 takes an hour."""
+BEAT_FILES = 1000
+"""A scan that has seen so many more files has made progress."""
 
 
 @dataclass(slots=True)
@@ -130,6 +135,8 @@ class _SourcePass:
     clock: Clock
     report: PassReport
     watchers: Watchers
+    whole: bool = True
+    """Nothing hindered the scan from seeing all files."""
 
     def scan(self, *, all_files: bool) -> None:
         """Look at every file of the source."""
@@ -147,22 +154,37 @@ class _SourcePass:
             return
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id)
         seen: set[int] = set()
-        whole = True
-        for item in self._oldest_first(found, known):
-            if self._must_end():
-                return
-            if isinstance(item, Problem):
-                self.report.problems.append(item)
-                whole = False
-            elif self._is_due(item, known, seen, all_files=all_files):
-                start = time.monotonic()
-                self._read(item, seen)
-                spent_reading += time.monotonic() - start
+        for files in _together(self._due(self._oldest_first(found, known), known, seen, all_files=all_files)):
+            start = time.monotonic()
+            self._read_together(files, seen)
+            spent_reading += time.monotonic() - start
+        if self._must_end():
+            return
         lost = [mark.id for mark in known.values() if mark.id not in seen]
-        if lost and whole:
+        if lost and self.whole:
             with self.owner.frame.ledger.transaction() as db:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.monotonic() - began - spent_reading, 0.0)
+
+    def _due(
+        self,
+        found: Iterable[Found[FileKind] | Problem],
+        known: dict[tuple[int, int], FileMark],
+        seen: set[int],
+        *,
+        all_files: bool,
+    ) -> Iterator[Found[FileKind]]:
+        """Yield the files to look into, until the pass must end."""
+        for number, item in enumerate(found, 1):
+            if self._must_end():
+                return
+            if number % BEAT_FILES == 0:
+                self.watchers.beat(self.report)
+            if isinstance(item, Problem):
+                self.report.problems.append(item)
+                self.whole = False
+            elif self._is_due(item, known, seen, all_files=all_files):
+                yield item
 
     def _must_end(self) -> bool:
         """Tell whether the pass is to stop, or the source to be begun anew with other entries."""
@@ -179,8 +201,14 @@ class _SourcePass:
         items = list(found)
         fresh = [i for i in items if isinstance(i, Found) and (i.dev, i.ino) not in known]
         ledger, spec = self.owner.frame.ledger, self.spec
-        order = by_age(ledger, spec.id, spec.session_prefix, fresh) if len(fresh) > 1 else fresh
+        order = by_age(ledger, spec.id, spec.session_prefix, self._beating(fresh)) if len(fresh) > 1 else fresh
         return [*(i for i in items if not isinstance(i, Found) or (i.dev, i.ino) in known), *order]
+
+    def _beating(self, files: Iterable[Found[FileKind]]) -> Iterator[Found[FileKind]]:
+        for number, item in enumerate(files, 1):
+            if number % BEAT_FILES == 0:
+                self.watchers.beat(self.report)
+            yield item
 
     def _is_due(
         self, item: Found[FileKind], known: dict[tuple[int, int], FileMark], seen: set[int], *, all_files: bool
@@ -203,13 +231,15 @@ class _SourcePass:
         named = list(self._named(hints))
         is_ordered = self.spec.is_text and len(named) > 1
         known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if is_ordered else {}
-        for item in self._oldest_first(named, known):
-            if self._must_end():
-                return
+        for files in _together(self._all_of(self._oldest_first(named, known))):
+            self._read_together(files, set())
+
+    def _all_of(self, found: Iterable[Found[FileKind] | Problem]) -> Iterator[Found[FileKind]]:
+        for item in found:
             if isinstance(item, Problem):
                 self.report.problems.append(item)
-                continue
-            self._read(item, set())
+            else:
+                yield item
 
     def _named(self, hints: Iterable[str]) -> Iterator[Found[FileKind] | Problem]:
         root = os.path.realpath(self.spec.root)
@@ -221,6 +251,14 @@ class _SourcePass:
                 find = scan.below if os.path.isdir(path) and not os.path.islink(path) else scan.look
                 yield from find(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
+    def _read_together(self, files: Sequence[Found[FileKind]], seen: set[int]) -> None:
+        """Read files one after the other, and commit what several gave as one."""
+        with self.ingest.counting.together() if len(files) > 1 else nullcontext():
+            for item in files:
+                if self._must_end():
+                    return
+                self._read(item, seen)
+
     def _read(self, item: Found[FileKind], seen: set[int]) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
         if not is_utf8(item.path) or not is_utf8(item.relpath):
@@ -229,8 +267,8 @@ class _SourcePass:
             return
         if self.ingest.purged.holds_path(item.path):
             return
-        if item.kind is FileKind.ZSTD and os.path.lexists(item.path.removesuffix(".zst")):
-            return  # it is being packed or unpacked: the plain file is the newer one
+        if self._is_superseded(item):
+            return
         try:
             ledger, spec = self.owner.frame.ledger, self.spec
             row = register(ledger, spec.id, spec.session_prefix, item, is_text=spec.is_text)
@@ -248,3 +286,25 @@ class _SourcePass:
             self.report.problems.append(
                 Problem("file_unreadable", item.path, exc.what, exc.hint or "mend its permissions")
             )
+
+    def _is_superseded(self, item: Found[FileKind]) -> bool:
+        """Tell whether a newer file stands for this one."""
+        if item.kind is FileKind.ZSTD:  # it is being packed or unpacked: the plain file is the newer one
+            return os.path.lexists(item.path.removesuffix(".zst"))
+        named = self.spec.format.superseded_by(item.relpath) if isinstance(self.spec.format, SupersededFormat) else None
+        return named is not None and os.path.lexists(os.path.join(self.spec.root, named))
+
+
+def _together(files: Iterable[Found[FileKind]]) -> Iterator[list[Found[FileKind]]]:
+    """Yield small files in groups, others alone; the order stays."""
+    group: list[Found[FileKind]] = []
+    size = 0
+    for item in files:
+        is_small = item.kind in (FileKind.LINES, FileKind.DOCUMENT)
+        if group and not (is_small and size + item.size <= TOGETHER_BYTES and len(group) < TOGETHER_FILES):
+            yield group
+            group, size = [], 0
+        group.append(item)
+        size += item.size if is_small else TOGETHER_BYTES
+    if group:
+        yield group

@@ -164,8 +164,13 @@ class ChatDecoder:
 
 
 def _turn_bytes(turn: Turn) -> bytes:
+    """Return what tells a turn; a text alone may be repeated as a list of one part."""
+    told = [turn.get(key) for key in ("role", "from", "content", "value", "tool_calls")]
+    parts = told[2]
+    if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], dict) and parts[0].get("type") == "text":
+        told[2] = parts[0].get("text")
     try:
-        return msgspec.json.encode([turn.get(key) for key in ("role", "from", "content", "value", "tool_calls")])
+        return msgspec.json.encode(told)
     except RecursionError:
         return b""  # nested to the decoder's limit; such a turn has no words
 

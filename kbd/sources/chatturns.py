@@ -47,6 +47,9 @@ def turns_of(record: Turn) -> tuple[Turn, ...] | None:
 def _response(record: Turn) -> tuple[Turn, ...]:
     """Return what a logged call of an API answered; what it was asked is history."""
     answer = object_of(record, "response") or record
+    answer = object_of(answer, "body") or answer
+    if answer is not record and "content" in answer:  # Anthropic answers with the message itself
+        return ({"role": "assistant", **answer},)
     messages = tuple(object_of(choice, "message") for choice in objects_of(answer, "choices"))
     return tuple(message for message in messages if message) or tuple(objects_of(answer, "output"))
 

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
 from kbd.core.model import Author, Block, Decoded, Record, RecordKind
-from kbd.core.toolinput import tool_call
 from kbd.sources.contract import NOTHING, FileKind, Item, gather
 from kbd.sources.jsonl import object_of, objects_of, parsed_arguments, read_value, text_of
 from kbd.sources.memory import identifier
 from kbd.sources.thread import Thread
 from kbd.sources.times import read_time
-from kbd.sources.xmlcalls import named_call, split_calls
+from kbd.sources.xmlcalls import called, split_calls
 
 _TASK = re.compile(r"(?:.*/)?api_conversation_history\.json")
 _SESSION = re.compile(r"(?:.*/)?[^/.][^/]*\.messages\.json")
 _CWD = re.compile(r"# Current (?:Working|Workspace) Directory \(([^()\n]{1,1024})\)")
+_DIRECTORIES = ("cwd", "workspace_root", "workspace")
 _SUMMARIES = ("isSummary", "isTruncationMarker")
 
 Turn = Mapping[str, object]
@@ -50,7 +50,7 @@ class Cline:
 
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> TaskDecoder:
         """Return a decoder for one conversation and its manifest, if any."""
-        return TaskDecoder(relpath, tz, has_companions=True)
+        return TaskDecoder(relpath, tz)
 
 
 def editor_storages(home: str, extension: str) -> list[str]:
@@ -62,26 +62,24 @@ def editor_storages(home: str, extension: str) -> list[str]:
 
 
 class TaskDecoder:
-    """Reads one conversation whole, Cline's and Roo Code's."""
+    """Reads one conversation whole, Cline's and Roo Code's, with what lies beside it."""
 
-    def __init__(self, relpath: str, tz: tzinfo, *, has_companions: bool = False) -> None:
-        """Begin; a document leaves no state. `has_companions` says that a record is a list of documents."""
+    def __init__(self, relpath: str, tz: tzinfo) -> None:
+        """Begin; a document leaves no state."""
         parts = relpath.split("/")
         self._stem = parts[-1].removesuffix(".json").removesuffix(".messages")
         self._folder = parts[-2] if len(parts) > 1 and parts[-2] not in ("sessions", "tasks") else ""
         self._tz = tz
-        self._has_companions = has_companions
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode the whole file; `observed` is not needed."""
-        found = read_value(record.data)
-        documents = found if self._has_companions else [found]
+        documents = read_value(record.data)
         document, *beside = documents if isinstance(documents, list) and documents else [None]
         manifest = beside[0] if beside and isinstance(beside[0], dict) else {}
         if document is None:
             return gather([Item(RecordKind.MALFORMED)])
         if isinstance(document, list):
-            return gather(self._items({}, document, record.offset))
+            return gather(self._items(manifest, document, record.offset))
         if isinstance(document, dict) and isinstance(document.get("messages"), list):
             return gather(self._items({**manifest, **document}, document["messages"], record.offset))
         return gather([Item(RecordKind.UNKNOWN)])
@@ -95,12 +93,13 @@ class TaskDecoder:
         return b"{}"
 
     def _items(self, document: Turn, turns: Sequence[object], offset: int) -> Iterator[Item]:
-        session = self._folder or identifier(document.get("sessionId")) or self._stem
+        task = self._folder or identifier(document.get("sessionId")) or self._stem
+        session = identifier(document.get("rootTaskId")) or task
         fork = object_of(object_of(document, "metadata"), "fork")
         copied_from = tuple(filter(None, [identifier(fork.get("forkedFromSessionId"))]))
-        thread, names = Thread(), Names(copied_from[0] if copied_from else session)
+        thread, names = Thread(), Names(copied_from[0] if copied_from else task)
         at = read_time(document.get("started_at"), self._tz) or read_time(self._folder, self._tz)
-        cwd = text_of(document, "cwd") or None
+        cwd = next((path for key in _DIRECTORIES if (path := text_of(document, key))), None)
         for index, turn in enumerate(turns):
             if not isinstance(turn, dict):
                 yield Item(RecordKind.UNKNOWN)
@@ -174,8 +173,8 @@ def _blocks(turn: Turn) -> Iterator[Block]:
                 if thought.strip():
                     yield Block(Author.THINKING, thought)
             case "tool_use":
-                call = tool_call(*named_call(text_of(part, "name"), parsed_arguments(part.get("input"))))
-                yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(part.get("id")), call)
+                given = parsed_arguments(part.get("input"))
+                yield from called(text_of(part, "name"), given, identifier(part.get("id")))
 
 
 FORMAT = Cline()

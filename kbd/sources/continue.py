@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
+from urllib.parse import unquote
 
 from kbd.core.model import Author, Block, Decoded, Record, RecordKind
 from kbd.sources.chatturns import blocks_of
@@ -78,7 +79,8 @@ class SessionDecoder:
         session = identifier(document.get("sessionId")) or self._stem
         entries = (entry for entry in objects_of(beside, "index") if entry.get("sessionId") == session)
         began = read_time(next(entries, {}).get("dateCreated"), self._tz)
-        cwd = text_of(document, "workspaceDirectory").removeprefix("file://") or None
+        directory = text_of(document, "workspaceDirectory")
+        cwd = (unquote(directory.removeprefix("file://")) if directory.startswith("file://") else directory) or None
         thread, names = Thread(), Names(session)
         for index, step in enumerate(objects_of(document, "history")):
             message = object_of(step, "message")

@@ -103,6 +103,15 @@ class CompanionFormat(SourceFormat, Protocol):
         ...
 
 
+@runtime_checkable
+class SupersededFormat(SourceFormat, Protocol):
+    """A format whose old files were taken over into a newer store and left behind."""
+
+    def superseded_by(self, relpath: str) -> str | None:
+        """Name the file, from the root, whose presence says that the one at `relpath` is no longer to be read."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """What one logical record gave."""

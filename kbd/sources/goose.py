@@ -1,25 +1,29 @@
 """Goose: messages as rows of a database, deleted and written anew when a conversation is compacted or edited.
 
 A row's number means nothing then; session, time and words say which message it is. The JSONL files of old versions
-were taken over into the database and left behind: they are never read.
+were taken over into the database and left behind: they are read only where there is no database, and their records
+have the keys of the rows they become.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
-from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, SessionId
+from kbd.core.model import Author, Block, Decoded, Record, RecordKind
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import NOTHING, FileKind, Item, Rows, gather
-from kbd.sources.jsonl import object_of, parsed_arguments, read_value, text_of
-from kbd.sources.memory import SeenFile, identifier, restore
+from kbd.sources.jsonl import Json, decode_record, object_of, parsed_arguments, read_all, read_value, text_of
+from kbd.sources.memory import SeenFile, restore
 from kbd.sources.sessionfiles import SessionFiles
 from kbd.sources.sqlfields import column, root_of
 from kbd.sources.times import read_time
 
+_DATABASE = "sessions.db"
+_OLD_SESSION = re.compile(r"((?:.*/)?sessions/|)([^/.][^/]*)\.jsonl")
 _REQUESTS = frozenset(["toolRequest", "frontendToolRequest"])
 
 Row = Mapping[str, object]
@@ -40,12 +44,20 @@ class Goose:
         return [f"{place}/sessions" for place in places]
 
     def file_kind(self, relpath: str) -> FileKind | None:
-        """Take the database."""
-        return FileKind.DATABASE if relpath.rsplit("/", 1)[-1] == "sessions.db" else None
+        """Take the database, and sessions that were files."""
+        if relpath.rsplit("/", 1)[-1] == _DATABASE:
+            return FileKind.DATABASE
+        return FileKind.LINES if _OLD_SESSION.fullmatch(relpath) else None
+
+    def superseded_by(self, relpath: str) -> str | None:
+        """Name the database beside an old session."""
+        found = _OLD_SESSION.fullmatch(relpath)
+        return f"{found[1]}{_DATABASE}" if found else None
 
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> GooseDecoder:
-        """Return a decoder for one database."""
-        return GooseDecoder(state)
+        """Return a decoder for one database or one old session."""
+        found = _OLD_SESSION.fullmatch(relpath)
+        return GooseDecoder(state, found[2] if found else None)
 
     def rows(self, columns: Mapping[str, frozenset[str]]) -> tuple[Rows, ...]:
         """Return the messages, each with what its session says of it."""
@@ -71,17 +83,22 @@ class Goose:
 
 class _State(msgspec.Struct, array_like=True):
     files: dict[str, list[SeenFile]] = {}
+    cwd: str = ""
 
 
 class GooseDecoder:
     """Assistant rows become messages without an id of their own."""
 
-    def __init__(self, state: bytes | None) -> None:
-        """Begin at the first row, or where `state` left off."""
-        self._files = SessionFiles(restore(state, _State).files)
+    def __init__(self, state: bytes | None, session: str | None) -> None:
+        """Begin at the first row, or where `state` left off; `session` names the one of an old file."""
+        saved = restore(state, _State)
+        self._files, self._cwd = SessionFiles(saved.files), saved.cwd
+        self._session = session
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
-        """Decode one row; `observed` is not needed."""
+        """Decode one row, or one line of an old file; `observed` is not needed."""
+        if self._session is not None:
+            return decode_record(record, read_all, _is_line, self._line)
         row = read_value(record.data)
         return gather([self._item(row, record.offset) if isinstance(row, dict) else Item(RecordKind.MALFORMED)])
 
@@ -91,41 +108,37 @@ class GooseDecoder:
 
     def state(self) -> bytes:
         """Return the recent files of the newest sessions."""
-        return msgspec.json.encode(_State(self._files.saved()))
+        return msgspec.json.encode(_State(self._files.saved(), self._cwd))
+
+    def _line(self, line: Json, offset: int) -> Item:
+        """Read a line of an old file as the row it becomes; the first line says where the session works."""
+        self._cwd = text_of(line, "working_dir") or self._cwd
+        if "role" not in line:
+            return Item(RecordKind.RECOGNISED if "working_dir" in line else RecordKind.UNKNOWN)
+        return self._item({**line, "session": self._session, "at": line.get("created"), "cwd": self._cwd}, offset)
 
     def _item(self, row: Row, offset: int) -> Item:
         at = read_time(row.get("at"))
         if row.get("role") != "assistant":
             return Item(RecordKind.RECOGNISED if isinstance(row.get("role"), str) else RecordKind.UNKNOWN, at=at)
-        content = read_value(text_of(row, "content").encode())
+        content = row.get("content")
+        content = read_value(content.encode()) if isinstance(content, str) else content
         if not isinstance(content, list):
             return Item(RecordKind.MALFORMED, at=at)
         blocks = () if _is_summary(row) else tuple(_blocks(content))
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
-        thread = identifier(row.get("session")) or ""
-        session = identifier(row.get("root")) or thread
-        cwd = text_of(row, "cwd") or None
-        files = self._files.of(thread)
-        found = Message(
-            None,
-            SessionId(session),
-            str(offset),
-            at,
-            cwd,
-            blocks,
-            offset,
-            recent=files.before(at),
-            copied_from=(SessionId(session),) if session != thread else (),
-            thread=thread,
-        )
-        files.note(blocks, cwd, at)
-        return Item(RecordKind.MESSAGE, (found,), at)
+        return Item(RecordKind.MESSAGE, (self._files.message(row, at, blocks, offset),), at)
+
+
+def _is_line(value: Json) -> bool:
+    return "role" in value and "content" in value
 
 
 def _is_summary(row: Row) -> bool:
     """Tell whether only the agent sees a message: the summary that stands for a compacted conversation."""
-    shown = read_value(text_of(row, "metadata").encode())
+    shown = row.get("metadata")
+    shown = read_value(shown.encode()) if isinstance(shown, str) else shown
     return isinstance(shown, dict) and False in (shown.get("userVisible"), shown.get("user_visible"))
 
 

@@ -1,10 +1,13 @@
-"""Remembers which files each session of a store touched last, where the rows of many sessions lie mixed."""
+"""The messages of a store where the rows of many sessions lie mixed, and which files each session touched last."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from kbd.sources.memory import RecentFiles, SeenFile
+from kbd.core.model import Block, Message, SessionId
+from kbd.sources.jsonl import text_of
+from kbd.sources.memory import RecentFiles, SeenFile, identifier
 
 REMEMBERED_SESSIONS = 8
 
@@ -22,6 +25,32 @@ class SessionFiles:
         self._sessions[session] = found
         if len(self._sessions) > REMEMBERED_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
+        return found
+
+    def message(
+        self, row: Mapping[str, object], at: datetime | None, blocks: tuple[Block, ...], offset: int
+    ) -> Message:
+        """Return the message of a row, whose files are remembered.
+
+        The row names its `session`, the `root` above it that it counts for, and its working directory, `cwd`. It has no
+        id that a copy would keep: session, time and words tell it.
+        """
+        thread = identifier(row.get("session")) or ""
+        session = identifier(row.get("root")) or thread
+        cwd, files = text_of(row, "cwd") or None, self.of(thread)
+        found = Message(
+            None,
+            SessionId(session),
+            str(offset),
+            at,
+            cwd,
+            blocks,
+            offset,
+            recent=files.before(at),
+            copied_from=(SessionId(session),) if session != thread else (),
+            thread=thread,
+        )
+        files.note(blocks, cwd, at)
         return found
 
     def saved(self) -> dict[str, list[SeenFile]]:

@@ -13,7 +13,8 @@ from kbd.core.model import Author, Block
 from kbd.core.toolinput import tool_call
 from kbd.sources.jsonl import parsed_arguments, text_of
 
-_OPEN = re.compile(r"^[ \t]*<(?:([a-z]+(?:_[a-z]+)+)>\s*(?=<[a-z_]+>|</\1>)|(thinking)>)", re.MULTILINE)
+_OPEN = re.compile(r"^[ \t]*<(?:([a-z]+(?:_[a-z]+)+|condense)>\s*(?=<[a-z_]+>|</\1>)|(thinking)>)", re.MULTILINE)
+_SUMMARIES = frozenset(["condense", "summarize_task"])
 _PARAMETER = re.compile(r"\s*<([a-z_]{1,40})>")
 _GREEDY = frozenset(["content", "diff", "arguments", "result"])  # may hold tags of their own
 _NESTED = frozenset(["args", "file", "files", "operations"])
@@ -35,18 +36,23 @@ def split_calls(text: str, part: int = 0) -> Iterator[Block]:
         if found[2]:
             yield from (Block(Author.THINKING, body),) if body.strip() else ()
             continue
-        call = tool_call(*named_call(name, _parameters(body)))
-        yield Block(Author.AGENT_TOOL_INPUT, call.written, f"x{part}.{calls}", call)
+        yield from called(name, _parameters(body), f"x{part}.{calls}")
         calls += 1
     yield from _prose(text[at:])
 
 
-def named_call(name: str, given: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-    """Return the tool behind a call: that of an MCP server is named in the input."""
-    if name != "use_mcp_tool":
-        return name, given
-    full = f"mcp__{text_of(given, 'server_name')}__{text_of(given, 'tool_name')}"
-    return full, parsed_arguments(given.get("arguments"))
+def called(name: str, given: Mapping[str, object], call_id: str | None) -> Iterator[Block]:
+    """Yield the block of one call, none for a summary that the harness asked for.
+
+    The tool of an MCP server is named in the input.
+    """
+    if name in _SUMMARIES:
+        return
+    if name == "use_mcp_tool":
+        name = f"mcp__{text_of(given, 'server_name')}__{text_of(given, 'tool_name')}"
+        given = parsed_arguments(given.get("arguments"))
+    call = tool_call(name, given)
+    yield Block(Author.AGENT_TOOL_INPUT, call.written, call_id, call)
 
 
 def _prose(text: str) -> Iterator[Block]:

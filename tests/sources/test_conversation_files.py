@@ -32,9 +32,7 @@ def user(text: str = "T", **extra: object) -> Json:
 
 
 def read(source: SourceFormat, relpath: str, *documents: object) -> list[Message]:
-    return messages(
-        run(source, relpath, [json.dumps(documents if source is not roo.FORMAT else documents[0]).encode()])
-    )
+    return messages(run(source, relpath, [json.dumps(documents).encode()]))
 
 
 def task(*turns: object) -> list[Message]:

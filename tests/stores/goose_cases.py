@@ -1,12 +1,15 @@
 """The cases of Goose."""
 
 import json
+from datetime import UTC as UTC_ZONE
+from datetime import datetime
 
 from agent_stores import request, text
 from case_laying import CAP, FD, RELEASE, SHIP, UTC, Case
 
 
 def lay() -> None:
+    lay_old_files()
     case = Case("goose", "conversation-rewritten", "a compaction deletes and inserts all rows under new numbers")
     db = case.store()
     db.session("20260610_1")
@@ -101,3 +104,33 @@ def lay() -> None:
     for second, said in enumerate(words[:2]):
         db.message("20260613_1", f"2026-06-10T09:00:0{second}", text(said))
     case.step(case.put(db), cap={"ref": 3, "sessions": 3}, ship={"ref": 2, "sessions": 2}, utc=1)
+
+
+def lay_old_files() -> None:
+    case = Case(
+        "goose",
+        "legacy-files-alone",
+        "without a database old JSONL is read; what a later import makes of it is the same",
+    )
+    write = {"command": "write", "path": "/w/app/a.py", "file_text": f"# {RELEASE}"}
+    look = {"command": "view", "path": UTC}
+    answer = {"type": "toolResponse", "id": "c", "toolResult": {"status": "success", "value": [text(UTC)]}}
+    rows = [
+        ("user", 1781082000, [text(FD)]),
+        ("assistant", 1781082005, [text(CAP), request("developer__text_editor", write)]),
+        ("user", 1781082006, [answer]),
+        ("assistant", 1781082007, [request("developer__text_editor", look)]),
+    ]
+    lines: list[object] = [{"working_dir": "/w/app", "description": FD, "message_count": 4}]
+    lines += [{"role": role, "created": created, "content": content} for role, created, content in rows]
+
+    def old() -> None:
+        (case.root / "20260610_090000.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    once = {"ref": 1, "citations": 1, "sessions": 1, "last": "2026-06-10"}
+    case.step(old, cap=once, ship=once)
+    db = case.store()
+    db.session("20260610_090000")
+    for role, created, content in rows:
+        db.message("20260610_090000", datetime.fromtimestamp(created, UTC_ZONE).isoformat()[:19], *content, role=role)
+    case.step(case.put(db), cap=once, ship=once)

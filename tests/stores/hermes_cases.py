@@ -9,6 +9,7 @@ HARNESS = "Review the conversation above and update the skill library. Be thorou
 
 
 def lay() -> None:
+    lay_old_files()
     case = Case(
         "hermes",
         "compaction-splits-the-session",
@@ -114,3 +115,34 @@ def lay() -> None:
     db.message("a", "2026-06-10T09:00:05", CAP)
     db.message("c", "2026-06-10T09:10:05", f"The rule {BACKOFF} applies here.")
     case.step(case.put(db), cap={"ref": 1, "citations": 2, "sessions": 1})
+
+
+def lay_old_files() -> None:
+    case = Case("hermes", "json-logs-alone", "without a database the old JSON of a session is read, whole at each save")
+    call = {
+        "id": "c",
+        "function": {"name": "terminal", "arguments": json.dumps({"command": f"rg '{UTC}'; echo '{RELEASE}'"})},
+    }
+    turns: list[object] = [
+        {"role": "user", "content": FD},
+        {"role": "assistant", "content": CAP, "reasoning": UTC, "tool_calls": [call]},
+        {"role": "tool", "content": UTC},
+        {"role": "user", "content": "Review the conversation above and consider saving to memory if appropriate."},
+        {"role": "assistant", "content": f"Saved {UTC}."},
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": CAP},
+    ]
+
+    def saved(count: int) -> None:
+        (case.root / "sessions").mkdir()
+        log = {
+            "session_id": "a",
+            "session_start": "2026-06-10T09:00:00.5",
+            "system_prompt": FD,
+            "messages": turns[:count],
+        }
+        (case.root / "sessions/session_a.json").write_text(json.dumps(log))
+
+    once = {"ref": 1, "citations": 1, "sessions": 1, "last": "2026-06-10"}
+    case.step(lambda: saved(2), cap=once, ship=once)
+    case.step(lambda: saved(7), cap=once | {"citations": 2}, ship=once)

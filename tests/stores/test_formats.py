@@ -149,15 +149,32 @@ def test_files_are_those_of_the_same_session(agent):
         ("opencode", "storage/part/msg_1/.prt_1.json", None),
         ("goose", "sessions.db", FileKind.DATABASE),
         ("goose", "sessions/sessions.db", FileKind.DATABASE),
-        ("goose", "sessions/20250101_1.jsonl", None),
+        ("goose", "sessions/20250101_1.jsonl", FileKind.LINES),
+        ("goose", "logs/cli/20250101_1.jsonl", None),
         ("hermes", "state.db", FileKind.DATABASE),
         ("hermes", "profiles/x/state.db", FileKind.DATABASE),
-        ("hermes", "sessions/session_1.json", None),
+        ("hermes", "sessions/session_1.json", FileKind.DOCUMENT),
+        ("hermes", "sessions/sessions.json", None),
         ("hermes", "kanban.db", None),
     ],
 )
 def test_names_that_are_transcripts(agent, path, kind):
     assert formats()[agent].file_kind(path) is kind
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "database"),
+    [
+        ("goose", "sessions/20250101_1.jsonl", "sessions/sessions.db"),
+        ("goose", "20250101_1.jsonl", "sessions.db"),
+        ("goose", "sessions/sessions.db", None),
+        ("hermes", "profiles/x/sessions/session_1.json", "profiles/x/state.db"),
+        ("hermes", "session_1.json", "../state.db"),
+        ("hermes", "state.db", None),
+    ],
+)
+def test_an_old_session_names_the_database_that_took_it_over(agent, path, database):
+    assert formats()[agent].superseded_by(path) == database
 
 
 @pytest.mark.parametrize("above", ["", "storage/", "apart/storage/", "part/x/storage/"])
