@@ -17,6 +17,7 @@ from kbd.core.haystack import Haystack
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
+from kbd.core.normal import SEPARATORS
 from kbd.core.ownoutput import is_led_by_handle, own_output
 
 ECHO_CHARS = 20
@@ -26,7 +27,6 @@ LISTED_SHARE = 0.6
 BEFORE_CHARS = 1000
 """How far before a title, in its line, a tag or a handle is looked for; a line may be megabytes long."""
 
-_SEPARATORS = " :-"
 _COMMENT = re.compile(r"<!--\s*(?:[\w-]{1,30}:[^|>\n]{0,60}\|\s*){0,8}(?:ref|last|decay)\s*:")
 _TAG_BEFORE_BOLD = re.compile(r"\[([^\[\]\n]{1,30})\]\s*(?:\[[A-Z]{2,5}\d{2,}\]\s*)?\*\*\s*$")
 _LED = re.compile(r"\s*(?:[-*+•]\s|\(?\d{1,3}[.):]\s)")
@@ -235,7 +235,7 @@ def _is_tagged(before: str, types: frozenset[str]) -> bool:
 
 def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> bool:
     """Tell whether the title is followed by an entry's own next 20 characters, or all it has."""
-    follows = norm[match.norm_end : match.norm_end + 200].lstrip(_SEPARATORS)
+    follows = norm[match.norm_end : match.norm_end + 200].lstrip(SEPARATORS)
     known = [lexicon[ref] for ref in matcher.patterns[match.pattern].refs]
     return any(_opens_with(follows, own) for one in known for own in (one.body[:ECHO_CHARS], *one.earlier))
 
@@ -253,7 +253,7 @@ def mentions_of(matches: Sequence[Match], norm: str, matcher: Matcher, lexicon: 
     prefixes = _prefixes(norm, {match.norm_end for match in matches})
     found = []
     for match in matches:
-        follows = norm[match.norm_end : match.norm_end + 400].lstrip(_SEPARATORS)
+        follows = norm[match.norm_end : match.norm_end + 400].lstrip(SEPARATORS)
         for ref in matcher.patterns[match.pattern].refs:
             known = lexicon[ref]
             own = _common(follows, known.body)

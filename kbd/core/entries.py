@@ -10,7 +10,7 @@ from kbd.core import metadata
 from kbd.core.datestamps import creation, dated_parentheses, without_trailing_date
 from kbd.core.headline import DEFAULT_MARKER, DEFAULT_TYPES, Headline, read_headline
 from kbd.core.model import Entry, Metadata, Problem, Span
-from kbd.core.normal import normalise, width
+from kbd.core.normal import SEPARATORS, normalise, width
 from kbd.core.outline import BULLET, Item, Outline, read_outline
 from kbd.core.textlines import Kind, TextLine
 
@@ -110,7 +110,7 @@ def _entry(
         meta=_merged([one.comment.meta for one in found]),
         marker=head.marker,
         created=created,
-        body=normalise(without_trailing_date(head.rest)).lstrip(" :-"),
+        body=normalise(without_trailing_date(head.rest)).lstrip(SEPARATORS),
         derived_title=head.derived,
     )
     return entry, bad_dates

@@ -250,6 +250,8 @@ def _whole(head: Headline, tags: _Tags, marker: bool, types: frozenset[str]) -> 
 
 
 def _unknown(word: str, types: frozenset[str]) -> Fault:
+    if word.lower() in types:
+        return Fault("unknown_type", f"a second type '{word}'", "keep one tag")
     folded = re.sub(r"[ -]", "_", word.lower())
     near = [TYPE_ALIASES[folded]] if folded in TYPE_ALIASES else difflib.get_close_matches(folded, sorted(types), n=1)
     hint = f"did you mean [{near[0]}]?" if near else "fix the tag or add the type to the config"

@@ -12,6 +12,9 @@ import unicodedata
 from itertools import groupby
 from operator import methodcaller
 
+SEPARATORS = " :：-"
+"""What may stand between a title and the text after it, in the normal form; Chinese text writes a wide colon."""
+
 _FOLD: dict[str, str] = (
     dict.fromkeys("‘’‚‛‹›ʼ", "'")
     | dict.fromkeys("“”„‟«»", '"')
