@@ -12,7 +12,7 @@ from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, 
 from kbd.core.seam import SEAM_CHARS
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import IGNORED, NOTHING, UNKNOWN, FileKind, Item
-from kbd.sources.jsonl import Json, decode_record, object_of, read_all, text_of
+from kbd.sources.jsonl import Json, decode_record, object_of, objects_of, read_all, text_of
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile, identifier, restore
 from kbd.sources.times import read_time
 
@@ -39,7 +39,36 @@ class _Head(msgspec.Struct):
     timestamp: str | None = None
 
 
-_head = msgspec.json.Decoder(_Head)
+class _Content(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    name: str = ""
+    id: object = None
+    input: dict[str, object] = {}
+
+
+class _Turn(msgspec.Struct):
+    id: object = None
+    model: object = None
+    role: object = "assistant"
+    content: str | list[_Content] = ""
+
+
+class _Line(msgspec.Struct):
+    """What is read of an assistant's line."""
+
+    type: str = ""
+    timestamp: object = None
+    uuid: str = ""
+    cwd: str = ""
+    sessionId: object = None
+    isApiErrorMessage: object = None
+    isCompactSummary: object = None
+    message: _Turn = msgspec.field(default_factory=_Turn)
+
+
+_head, _line = msgspec.json.Decoder(_Head), msgspec.json.Decoder(_Line)
 
 
 def _is_record(value: Json) -> bool:
@@ -110,18 +139,16 @@ class ClaudeDecoder:
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
-        return self._passed_over(record.data) or decode_record(record, read_all, _is_record, self._item)
-
-    def _passed_over(self, data: bytes) -> Decoded | None:
-        """Return what a whole line gives that is no assistant's, which most are; None if it must be read in full."""
         try:
-            head = _head.decode(data)
+            head = _head.decode(record.data)
+            if head.type != "assistant":  # most lines
+                kinds = _RECOGNISED if head.type in _KNOWN_TYPES else _UNKNOWN
+                return Decoded(kinds, (), read_time(head.timestamp, self._tz))
+            line = _line.decode(record.data)
         except (msgspec.MsgspecError, RecursionError, ValueError):
-            return None
-        if head.type == "assistant":
-            return None
-        kinds = _RECOGNISED if head.type in _KNOWN_TYPES else _UNKNOWN
-        return Decoded(kinds, (), read_time(head.timestamp, self._tz))
+            return decode_record(record, read_all, _is_record, self._item)
+        one = self._assistant(line, record.offset)
+        return Decoded((one.kind,), one.messages, one.at)
 
     def flush(self) -> Decoded:
         """Return nothing: no line stays open."""
@@ -132,24 +159,28 @@ class ClaudeDecoder:
         return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), self._said))
 
     def _item(self, line: Json, offset: int) -> Item:
-        at = read_time(line.get("timestamp"), self._tz)
-        if line.get("type") != "assistant":
-            known = text_of(line, "type") in _KNOWN_TYPES
-            return Item((IGNORED if known else UNKNOWN).kind, at=at)
-        message = object_of(line, "message")
-        native_id = identifier(message.get("id"))
-        harness = message.get("model") == "<synthetic>" or line.get("isApiErrorMessage") or line.get("isCompactSummary")
-        if harness or message.get("role", "assistant") != "assistant":
+        """Take a line whose values may be of any type."""
+        if line.get("type") == "assistant":
+            return self._assistant(_as_line(line), offset)
+        known = text_of(line, "type") in _KNOWN_TYPES
+        return Item((IGNORED if known else UNKNOWN).kind, at=read_time(line.get("timestamp"), self._tz))
+
+    def _assistant(self, line: _Line, offset: int) -> Item:
+        at = read_time(line.timestamp, self._tz)
+        message = line.message
+        native_id = identifier(message.id)
+        harness = message.model == "<synthetic>" or line.isApiErrorMessage or line.isCompactSummary
+        if harness or message.role != "assistant":
             return Item(RecordKind.RECOGNISED, at=at)
         began = self._first.of(native_id, at)
-        blocks = tuple(_blocks(message.get("content")))
+        blocks = tuple(_blocks(message.content))
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
-        cwd = text_of(line, "cwd") or None
+        cwd = line.cwd or None
         found = Message(
             native_id,
-            SessionId(self._trunk or identifier(line.get("sessionId")) or self._stem),
-            text_of(line, "uuid"),
+            SessionId(self._trunk or identifier(line.sessionId) or self._stem),
+            line.uuid,
             began,
             cwd,
             blocks,
@@ -163,21 +194,49 @@ class ClaudeDecoder:
         return Item(RecordKind.MESSAGE, (found,), at)
 
 
-def _blocks(content: object) -> Iterator[Block]:
+def _as_line(line: Json) -> _Line:
+    """Return a line read without types; what is of another type than it should be counts as absent."""
+    turn = object_of(line, "message")
+    content = turn.get("content")
+    blocks = [
+        _Content(
+            text_of(block, "type"),
+            text_of(block, "text"),
+            text_of(block, "thinking"),
+            text_of(block, "name"),
+            block.get("id"),
+            dict(object_of(block, "input")),
+        )
+        for block in objects_of(turn, "content")
+    ]
+    return _Line(
+        "assistant",
+        line.get("timestamp"),
+        text_of(line, "uuid"),
+        text_of(line, "cwd"),
+        line.get("sessionId"),
+        line.get("isApiErrorMessage"),
+        line.get("isCompactSummary"),
+        _Turn(
+            turn.get("id"),
+            turn.get("model"),
+            turn.get("role", "assistant"),
+            content if isinstance(content, str) else blocks,
+        ),
+    )
+
+
+def _blocks(content: str | list[_Content]) -> Iterator[Block]:
     """Yield the agent's blocks of a message: text (a plain string in old files), thinking, tool calls."""
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    for block in content if isinstance(content, list) else ():
-        if not isinstance(block, dict):
-            continue
-        match text_of(block, "type"):
-            case "text" if text_of(block, "text").strip():
-                yield Block(Author.AGENT_TEXT, text_of(block, "text"))
-            case "thinking" if text_of(block, "thinking").strip():
-                yield Block(Author.THINKING, text_of(block, "thinking"))
+    for block in [_Content("text", content)] if isinstance(content, str) else content:
+        match block.type:
+            case "text" if block.text.strip():
+                yield Block(Author.AGENT_TEXT, block.text)
+            case "thinking" if block.thinking.strip():
+                yield Block(Author.THINKING, block.thinking)
             case kind if kind in _TOOL_BLOCKS:
-                call = tool_call(text_of(block, "name"), object_of(block, "input"))
-                yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(block.get("id")), call)
+                call = tool_call(block.name, block.input)
+                yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(block.id), call)
 
 
 FORMAT = ClaudeCode()
