@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from kbd.core.model import BREAK, ToolCall, Touch, TouchMode
@@ -25,6 +25,7 @@ _OWN = re.compile(r"(?:^|__|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
 _PROGRAM_COMMAND = re.compile(
     r"""\b(?:cmd|command)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL
 )
+_PATCH_BEGINS = ("*** ", "--- ", "diff --git ", "@@ ", "<<<<<")
 
 _SHELL = frozenset(["bash", "shell", "exec", "terminal", "cmd", "command", "powershell", "run", "execute", "sh"])
 _CHANGE = frozenset(
@@ -46,10 +47,12 @@ _PATH_KEYS = frozenset(
 )  # fmt: skip
 _MAYBE_PATH_KEYS = frozenset(["source", "destination", "target", "from", "to", "src", "dest"])
 _DIRECTORY_KEYS = frozenset(["workdir", "cwd", "directory", "dir", "workingdirectory", "root", "targetdirectories"])
-_COMMAND_KEYS = ("command", "cmd", "script", "commands")
+_COMMAND_KEYS = ("command", "cmd", "script", "commandline", "commands")
 _ARGUMENT_KEYS = ("args", "argv")
-_OLD_KEYS = frozenset(["oldstring", "oldstr", "oldtext", "oldcontent", "original", "oldcode", "oldsource"])
-_NEW_KEYS = frozenset(["newstring", "newstr", "newtext", "replace", "replacement", "replacewith"])
+_OLD_KEYS = frozenset(
+    ["oldstring", "oldstr", "oldtext", "oldcontent", "original", "oldcode", "oldsource", "targetcontent"]
+)
+_NEW_KEYS = frozenset(["newstring", "newstr", "newtext", "replace", "replacement", "replacewith", "replacementcontent"])
 _CONTENT_KEYS = frozenset(["content", "contents", "filetext", "text", "codecontent", "newsource", "body", "data"])
 _HALVES = {
     "before": ("after", "oldtext"),
@@ -129,6 +132,11 @@ def _command_lines(call: Mapping[str, object]) -> Iterator[str]:
             yield from _command_lines({key: inner for key, inner in named.items() if key != "commands"})
 
 
+def _with_line_ends(program: str) -> str:
+    """Return a program whose patch, where it is a string of one line, has the line ends it stands for."""
+    return program.replace("\\n", "\n") if "*** Begin Patch\\n" in program else program
+
+
 def _in_words(value: object) -> str:
     return shlex.join(word for word in value if isinstance(word, str)) if isinstance(value, list | tuple) else ""
 
@@ -183,6 +191,9 @@ class _Reading:
             return _Kind.LOOKUP  # one tool that views and edits, told by its `command`
         if command is not None and (self._said(_SHELL) or not self._said(_CHANGE)):
             return _Kind.SHELL
+        action = [word.lower() for word in _WORDS.findall(str(self.keys.get("action", "")))]
+        if action and not _LOOKUP.isdisjoint(action[:1]):
+            return _Kind.LOOKUP  # one tool of many actions, told by its `action`
         ends = self.name[:1] + self.name[-1:]
         changes = self.name[:1] and self.name[0] in _CHANGE or self._said(frozenset(["write", "edit", "todo"]))
         return _Kind.LOOKUP if not changes and not _LOOKUP.isdisjoint(ends) else _Kind.OTHER
@@ -223,14 +234,16 @@ class _Reading:
             self.named.update(dict.fromkeys(path.rstrip(".") for path in paths_in_code(text)))
         if key in _OLD_KEYS or key == "search" and self.halves:
             self.copied.append(text)
+        elif key in ("input", "code") and not text.lstrip().startswith(_PATCH_BEGINS):
+            self._patch(_with_line_ends(text), self._program)
         elif is_patch(text) and not self.whole_file:
             self._patch(text)
         else:
-            self.written.append(self._program(text) if key in ("input", "code") else text)
+            self.written.append(text)
 
-    def _patch(self, text: str) -> None:
+    def _patch(self, text: str, read: Callable[[str], str] = str) -> None:
         patch = split_patch(text)
-        self.written.append(patch.written)
+        self.written.append(read(patch.written))
         self.copied.append(patch.copied)
         for path in patch.files:
             self.touched.setdefault(join_path(self.directory, path), TouchMode.WRITE)

@@ -36,7 +36,12 @@ WRITTEN = [
     ("send_message", {"to": "x", "text": T}),
     ("never_heard_of", {"a": {"b": [{"c": T}]}}),
     ("exec", {"input": f"// {T}\nawait tools.exec_command({{cmd: 'ls'}})"}),
+    ("exec", {"input": f"// Patch\nawait tools.apply_patch(`{PATCH}`);"}),
+    ("exec", {"input": 'const p = "' + PATCH.replace("\n", "\\n") + '";\npatch(p);'}),
     ("write_stdin", {"chars": T}),
+    ("run_command", {"CommandLine": f"git commit -m '{T}'", "Cwd": "/w"}),
+    ("replace_file_content", {"TargetFile": "a.py", "TargetContent": "Old", "ReplacementContent": T}),
+    ("process", {"action": "write", "sessionId": "a", "data": T}),
 ]
 
 LOOKED_UP = [
@@ -59,6 +64,17 @@ LOOKED_UP = [
     ("shell", {"command": ["rg", T, "."]}),
     ("run_terminal_cmd", {"command": f"git log --grep '{T}'"}),
     ("exec", {"input": f"await tools.exec_command({{cmd: \"rg '{T}' .\"}})"}),
+    (
+        "exec",
+        {"input": f'p = "*** Begin Patch\\n*** Update File: a\\n@@\\n {T}\\n-x\\n+y\\n*** End Patch";\npatch(p);'},
+    ),
+    (
+        "exec",
+        {"input": f"run({{cmd: 'rg \"{T}\"'}});\np(`*** Begin Patch\n*** Update File: a\n@@\n-{T}\n*** End Patch`)"},
+    ),
+    ("run_command", {"CommandLine": f"grep -rn '{T}' .", "Cwd": "/w"}),
+    ("replace_file_content", {"TargetFile": "a.py", "TargetContent": T, "ReplacementContent": "x"}),
+    ("process", {"action": "poll", "sessionId": T}),
     ("mcp__kbd__search", {"query": T}),
     ("mcp__kbd__add", {"title": T}),
     ("kbd_add", {"title": T}),
