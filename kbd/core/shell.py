@@ -32,10 +32,12 @@ _MAX_DEPTH = 8
 _MAX_VALUE = 65_536  # a variable that doubles itself must not fill the memory
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_NO_FILE = re.compile(r"/dev/(?!shm/)|&")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w-]{0,9}$")
 _COULD_BE_PATH = re.compile(r"[/\\]|\.[A-Za-z]")
 _NOT_IN_PATH = re.compile(r"[\s'\"`()|;<>]|://")
-_CODE_TOKEN = re.compile(r"[^\s'\"`()\[\]{}<>|;,=?!$#&:]+")
+# Tried only where a token begins: a megabyte without a blank is passed once.
+_CODE_TOKEN = re.compile(r"""(?<![^{0}])[^{0}./\\]*+[./\\][^{0}]*+""".replace("{0}", r"""\s'"`()\[\]{}<>|;,=?!$#&:"""))
 _RUN_STRING = re.compile(r"-[A-Za-z]*c|-Command|/c", re.IGNORECASE)
 _SUBSTITUTION = re.compile(
     r"[\d,$]*s([/|#,@!%~:])((?:(?!\1)[^\\]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1?[gimpI\d]*", re.DOTALL
@@ -93,9 +95,8 @@ def paths_in_code(text: str) -> list[str]:
         return []
     found: dict[str, None] = {}
     for token in _CODE_TOKEN.finditer(text):
-        word = token[0]
-        if ("." in word or "/" in word or "\\" in word) and is_path(word):
-            found.setdefault(word)
+        if is_path(token[0]):
+            found.setdefault(token[0])
             if len(found) >= MAX_NAMED:
                 break
     return list(found)
@@ -185,7 +186,7 @@ class _Reading:
         self._touch_args(verb, [arg for arg in args if not arg.startswith("-")], in_place, directory)
 
     def _redirected(self, segment: Segment) -> bool:
-        return any(operator != "<" and not target.startswith("/dev/") for operator, target in segment.redirects)
+        return any(operator != "<" and not _NO_FILE.match(target) for operator, target in segment.redirects)
 
     def _write_args(self, verb: str, args: Sequence[str], in_place: bool, directory: str) -> None:
         kept = [verb]
@@ -226,7 +227,7 @@ class _Reading:
                 self._touch(path, mode, directory)
 
     def _touch(self, path: str, mode: TouchMode, directory: str) -> None:
-        if not path or path.startswith(("/dev/", "&")) or any(mark in path for mark in "*?\n"):
+        if not path or _NO_FILE.match(path) or any(mark in path for mark in "*?\n"):
             return
         joined = join_path(directory, path)
         if len(self.touched) < MAX_NAMED and (joined not in self.touched or mode is TouchMode.WRITE):

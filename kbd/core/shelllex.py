@@ -16,6 +16,7 @@ MAX_PIECES = 100_000  # a hostile text of quotes or separators only would take s
 
 _BLANKS = re.compile(r"[ \t\r]+")
 _PLAIN = re.compile(r"[^ \t\r\n\\'\"`$;&|<>()]+")
+_WHOLE_WORD = re.compile(_PLAIN.pattern + r"(?=[ \t\r\n;&|<>()])")
 _IN_DOUBLE = re.compile(r'[^"\\$`]+')
 _REDIRECT = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]")
 _SEPARATORS = re.compile(r"[;&|]+")
@@ -214,6 +215,10 @@ class _Lexer:
         return "\n".join(lines)
 
     def _word(self, group: int) -> str:
+        plain = _WHOLE_WORD.match(self.text, self.at)
+        if plain is not None:  # nearly always
+            self.at = plain.end()
+            return plain[0]
         parts: list[str] = []
         while self.at < len(self.text):
             plain = _PLAIN.match(self.text, self.at)

@@ -11,6 +11,7 @@ import enum
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from kbd.core.model import BREAK, ToolCall, Touch, TouchMode
@@ -19,6 +20,7 @@ from kbd.core.shell import analyse, is_path, join_path, paths_in_code
 
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
+_KNOWN_CHARS = 256
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OWN = re.compile(r"(?:^|__|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
@@ -112,9 +114,25 @@ def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str
 
 def _plain_keys(value: Mapping[str, object]) -> Mapping[str, object]:
     """Return an object with its keys in plain form, the halves of an edit under one name."""
-    plain = {_plain(str(key)): inner for key, inner in value.items()}
+    keys = tuple(map(str, value))
+    names = _known_names(keys) if sum(map(len, keys)) <= _KNOWN_CHARS else _names(keys)
+    return dict(zip(names, value.values(), strict=True))
+
+
+def _names(keys: tuple[str, ...]) -> tuple[str, ...]:
+    plain = [_plain(key) for key in keys]
     paired = {key for key, (other, _) in _HALVES.items() if key in plain and other in plain}
-    return {_HALVES[key][1] if key in paired else key: inner for key, inner in plain.items()} if paired else plain
+    return tuple([_HALVES[key][1] if key in paired else key for key in plain])
+
+
+# A session's calls have a few dozen forms.
+_known_names = lru_cache(1024)(_names)
+
+
+@lru_cache(1024)
+def _words_of(name: str) -> tuple[str, ...]:
+    words = tuple(word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1]))
+    return words[1:] if words[:1] == ("builtin",) else words
 
 
 def _command_lines(call: Mapping[str, object]) -> Iterator[str]:
@@ -152,8 +170,7 @@ class _Reading:
     """What has been found in one input."""
 
     def __init__(self, name: str, tool_input: Mapping[str, object]) -> None:
-        words = [word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1])]
-        self.name = words[1:] if words[:1] == ["builtin"] else words
+        self.name = _words_of(name[:_KNOWN_CHARS])
         self.keys = _plain_keys(tool_input)
         self.values = list(islice(_strings(tool_input), MAX_VALUES))
         self.written: list[str] = []
