@@ -13,8 +13,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from kbd.core.census import Census, census
 from kbd.core.cite import Mention, first_per_pattern
-from kbd.core.model import Author, Decoded, Message, Record, RecordKind, TouchMode
-from kbd.core.normal import normalise
+from kbd.core.model import Author, Decoded, Line, Message, Record, RecordKind, TouchMode
 from kbd.core.reading import Reader, Said
 from kbd.core.relate import FILES_PER_CITATION, name_file, paths_in_prose
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
@@ -22,12 +21,11 @@ from kbd.sources.jsonl import is_json
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
-from kbd.store.ledger.beginnings import EQUAL_MESSAGES, forget_beginnings, note_beginning
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
 from kbd.store.ledger.growth import grow_relations
-from kbd.store.ledger.kinship import Kin, canonical_key, note_lineage
+from kbd.store.ledger.identity import Identity
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
 from kbd.store.ledger.purging import purged
@@ -190,20 +188,23 @@ class _Batch:
         self.sessions: dict[str, date] = {}
         self.dirty: set[int] = set()
         self.records = self.messages = 0
-        self.twins: dict[str, tuple[str, ...]] = {}
+        self.identity = Identity(self.db, source.format.agent, row.id)
         self.known: set[str] = set()
 
     def read(self, records: Sequence[Record], *, from_start: bool) -> None:
         """Take these records; a copy of another session is recognised before what it says is stored."""
         decoded = self._decoded(records)
-        self._note_beginning(decoded, from_start=from_start)
-        decoded.append(self.decoder.flush())
+        still_open = self.decoder.flush()
         self.records += len(records)
-        self.census = census(decoded, self.ingest.latest, self.ingest.now)
-        said = [message for one in decoded if one.messages for message in one.messages]
+        self.census = census([*decoded, still_open], self.ingest.latest, self.ingest.now)
+        closed = [message for one in decoded if one.messages for message in one.messages if self._is_read(message)]
+        growing = [message for message in still_open.messages if self._is_read(message)]
+        self.dirty |= self.identity.note(closed, growing, from_start=from_start)
+        said = [*closed, *growing]
         self.known = facts.known_messages(self.db, self.source.format.agent, {m.native_id for m in said})
+        self.messages += len(said)
         for message in said:
-            self._take(message)
+            self._message(message)
 
     def _decoded(self, records: Sequence[Record]) -> list[Decoded]:
         feed, clock, now = self.decoder.feed, self.clock, self.ingest.now
@@ -211,22 +212,9 @@ class _Batch:
             return [feed(record, now) for record in records]
         return [feed(record, clock.at(record.offset)) for record in records]
 
-    def _note_beginning(self, decoded: Sequence[Decoded], *, from_start: bool) -> None:
-        if from_start:
-            forget_beginnings(self.db, self.row.id)
-        found: dict[str, list[Message]] = {}
-        for message in (m for one in decoded for m in one.messages if not m.native_id and not m.lines):
-            found.setdefault(message.thread, []).append(message)
-        for thread, messages in found.items():
-            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages[:EQUAL_MESSAGES])
-            self.twins[thread] = note_beginning(self.db, self.row.id, thread, said)
-
-    def _take(self, message: Message) -> None:
+    def _is_read(self, message: Message) -> bool:
         is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
-        if is_excluded or self.ingest.purged.holds_session(message.session):
-            return
-        self.messages += 1
-        self._message(message)
+        return not is_excluded and not self.ingest.purged.holds_session(message.session)
 
     def _clamp(self, at: datetime) -> datetime:
         return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.latest else at.astimezone(UTC)
@@ -259,7 +247,7 @@ class _Batch:
         if message.lines:
             self._store_by_day(message, said)
         else:
-            key, content = self._identity(message)
+            key, content = self.identity.of(message)
             self._store(message, said, key, self._holder(message, at, observed=message.at is None, content=content))
 
     def _say(self, message: Message, scope: set[int]) -> Said:
@@ -277,24 +265,6 @@ class _Batch:
         roots = {cwd, self.ingest.git_root(cwd) or cwd}
         inside = {b.id for b in self.ingest.limited_bases if any(_lies_in(r, p) for r in roots for p in b.projects)}
         return self.ingest.open_bases | inside
-
-    def _identity(self, message: Message) -> tuple[bytes, bytes | None]:
-        """Return the content identity of a message: its id, else session, time and words, and the digest of those."""
-        agent = self.source.format.agent
-        note_lineage(self.db, message.session, message.copied_from)
-        if message.native_id and not message.renumbered:
-            return facts.key_of(agent, "m", message.native_id), None
-        text = normalise(_words(message))
-        if len(message.blocks) == 1 and message.blocks[0].native_id and not message.native_id:
-            # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
-            return facts.key_of(agent, "b", message.blocks[0].native_id, text), None
-        when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
-        at = None if message.at is None else self._clamp(message.at).isoformat(timespec="microseconds")
-        twins = () if message.native_id else self.twins.get(message.thread, ())
-        content, file = facts.key_of(agent, "w", text), self.row.id
-        kin = Kin(content, message.session, message.copied_from, file, message.thread, twins, at)
-        own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)
-        return canonical_key(self.db, facts.key_of(agent, *own), kin), kin.content
 
     def _holder(
         self,
@@ -320,27 +290,28 @@ class _Batch:
         )
 
     def _store_by_day(self, message: Message, said: Said) -> None:
-        """Store a paragraph of a log: each day that its lines have is a message of its own."""
-        starts = [line.start for line in message.lines]
-        origin, dated = self.row.origin_at(message.offset), message.record_id.startswith("t:")
-        # A log that is gone lends its session to what is dated only: other lines say nothing of being the same.
-        session = origin.session if dated or origin.stream != self.row.stream else self.row.session
+        """Store a paragraph of a log: what its lines have of one day and one log is a message of its own."""
+        starts, dated = [line.start for line in message.lines], message.record_id.startswith("t:")
         for citing in said.citing:
-            by_day: dict[date, list[tuple[Mention, int]]] = {}
+            parts: dict[tuple[date, str, str], list[tuple[Mention, Line]]] = {}
             for mention in citing.reading.mentions:
-                line = max(bisect.bisect_right(starts, mention.start) - 1, 0)
-                by_day.setdefault(self._clamp(message.lines[line].at).date(), []).append((mention, line))
-            for day, found in sorted(by_day.items()):
-                at, observed = self._clamp(message.lines[found[0][1]].at), message.lines[found[0][1]].observed
+                line = message.lines[max(bisect.bisect_right(starts, mention.start) - 1, 0)]
+                origin = self.row.origin_at(line.offset)
+                part = (self._clamp(line.at).date(), origin.stream, origin.session)
+                parts.setdefault(part, []).append((mention, line))
+            for (day, stream, origin_session), found in sorted(parts.items()):
+                at, observed = self._clamp(found[0][1].at), found[0][1].observed
                 if observed and self.ingest.recovered:
                     at = covered_time(self.db, at, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
-                part = replace(citing, reading=replace(citing.reading, mentions=mentions))
-                where = origin.session if dated else origin.stream
+                # A log that is gone lends its session to what is dated only: other lines say nothing of being the same.
+                session = origin_session if dated or stream != self.row.stream else self.row.session
                 of_day = day if not observed else at.date()
+                where = origin_session if dated else stream
                 key = facts.key_of("text", where, message.record_id, of_day.isoformat())
                 holder = self._holder(message, at, observed=observed, session=session)
-                self._store(message, Said((part,), ()), key, holder)
+                one = replace(citing, reading=replace(citing.reading, mentions=mentions))
+                self._store(message, Said((one,), ()), key, holder)
 
     def _store(self, message: Message, said: Said, key: bytes, holder: Holder) -> None:
         if self.ingest.purged.holds_session(holder.session):
@@ -383,10 +354,6 @@ class _Batch:
         if known is not None:
             names = self._named(paths, message.cwd)
             self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)
-
-
-def _words(message: Message) -> str:
-    return "\n".join(block.text for block in message.blocks)
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -9,9 +9,23 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 EQUAL_MESSAGES = 3
 _DIGEST_BYTES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What the beginning of a thread tells.
+
+    Attributes:
+        twins: sessions that begin alike; none while too little is known.
+        is_told_now: enough is known since the newest messages, and others were known before them.
+    """
+
+    twins: tuple[str, ...] = ()
+    is_told_now: bool = False
 
 
 def forget_beginnings(db: sqlite3.Connection, file: int) -> None:
@@ -19,10 +33,8 @@ def forget_beginnings(db: sqlite3.Connection, file: int) -> None:
     db.execute("DELETE FROM beginnings WHERE file=?", (file,))
 
 
-def note_beginning(
-    db: sqlite3.Connection, file: int, thread: str, messages: Iterable[tuple[str, str]]
-) -> tuple[str, ...]:
-    """Take the next messages of a thread of a file, as (session, words with their time); return the sessions it copies.
+def note_beginning(db: sqlite3.Connection, file: int, thread: str, messages: Iterable[tuple[str, str]]) -> Beginning:
+    """Take the next messages of a thread of a file, as (session, words with their time); return what it copies.
 
     Only the first three count, so a transcript is known by them however it grows; one that comes again is not another.
     """
@@ -38,6 +50,6 @@ def note_beginning(
     if chain != known:
         db.execute("INSERT OR REPLACE INTO beginnings VALUES (?,?,?,?)", (file, thread, session, chain))
     if len(said_before) < EQUAL_MESSAGES:
-        return ()
+        return Beginning()
     rows = db.execute("SELECT DISTINCT session FROM beginnings WHERE chain=? AND session!=?", (chain, session))
-    return tuple(str(r[0]) for r in rows)
+    return Beginning(tuple(str(r[0]) for r in rows), bool(known) and chain != known)

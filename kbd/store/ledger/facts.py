@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from kbd.core.redact import masked_id
+
 _EARLIEST = (
     "SELECT h.session, h.at, h.cwd FROM holders h WHERE h.message=?1 ORDER BY h.at, "
     # A fork that says so is the copy, whenever its file was born: whole files are born anew at each save.
@@ -98,7 +100,7 @@ def key_of(*parts: str) -> bytes:
 def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder) -> int:
     """Note that a file holds a message; credit goes to the earliest holder. Return the message's id."""
     at, day = holder.at.isoformat(timespec="microseconds"), holder.at.date().isoformat()
-    session, record, thread = storable(holder.session), storable(holder.record), storable(holder.thread)
+    session, record, thread = storable(holder.session), masked_id(storable(holder.record)), storable(holder.thread)
     cwd = None if holder.cwd is None else storable(holder.cwd)
     db.execute(
         "INSERT OR IGNORE INTO messages(key, source, session, at, day, cwd, content) VALUES (?,?,?,?,?,?,?)",
@@ -125,12 +127,39 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
         ),
     )
     _follow_growth(db, message, holder, record)
+    _credit(db, message)
+    return message
+
+
+def _credit(db: sqlite3.Connection, message: int) -> None:
     first = db.execute(_EARLIEST, (message,)).fetchone()
     db.execute(
         "UPDATE messages SET session=?, at=?, day=?, cwd=? WHERE id=? AND (session, at) IS NOT (?, ?)",
         (first["session"], first["at"], first["at"][:10], first["cwd"], message, first["session"], first["at"]),
     )
-    return message
+
+
+def join_messages(db: sqlite3.Connection, kept: int, other: int) -> set[int]:
+    """Make one of two messages that say the same; return the entries to count again."""
+    dirty = entries_of_message(db, kept) | entries_of_message(db, other)
+    db.execute("DELETE FROM holders WHERE message=?2 AND (session, file, thread) IN "
+               "(SELECT session, file, thread FROM holders WHERE message=?1)", (kept, other))  # fmt: skip
+    db.execute("UPDATE holders SET message=? WHERE message=?", (kept, other))
+    for block in db.execute("SELECT id, author, sha FROM blocks WHERE message=?", (other,)).fetchall():
+        same = "SELECT 1 FROM blocks WHERE message=? AND author=? AND sha=?"
+        if db.execute(same, (kept, block["author"], block["sha"])).fetchone() is None:
+            db.execute("UPDATE blocks SET message=? WHERE id=?", (kept, block["id"]))
+        else:
+            db.execute("DELETE FROM mentions WHERE block=?", (block["id"],))
+            db.execute("DELETE FROM blocks WHERE id=?", (block["id"],))
+    db.execute("UPDATE OR IGNORE authorships SET message=? WHERE message=?", (kept, other))
+    db.execute("DELETE FROM authorships WHERE message=?", (other,))
+    keys = [db.execute("SELECT key FROM messages WHERE id=?", (one,)).fetchone()[0] for one in (kept, other)]
+    db.execute("UPDATE aliases SET canonical=? WHERE canonical=?", keys)
+    db.execute("INSERT OR REPLACE INTO aliases VALUES (?,?)", (keys[1], keys[0]))
+    db.execute("DELETE FROM messages WHERE id=?", (other,))
+    _credit(db, kept)
+    return dirty
 
 
 def _follow_growth(db: sqlite3.Connection, message: int, holder: Holder, record: str) -> None:

@@ -1,8 +1,9 @@
-"""Copies of messages that carry no id, or another one: told by their words, among sessions of declared lineage.
+"""Copies of messages that carry no id, or another one: told by their words, among sessions that are kin.
 
-A fork or a sub-agent may begin with its parent's records under new times (transcripts.md of the agents' formats call
-this replay). Each record of a copy is paired with one record of a kindred session that says the same; the order in
-which the files are read does not matter.
+Kin are sessions of one declared lineage (a fork, a sub-agent, a compacted session, and what they stem from) and
+transcripts that begin alike. A message of the one is a copy of a message of the other as far as one of them begins with
+the other (see `kbd.core.copies`). Copies are one message, kept as the one that was stored first; in which order their
+files are read, and in which pieces, does not matter: a message that turns out to be what two others are makes them one.
 """
 
 from __future__ import annotations
@@ -10,35 +11,41 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-_COPIES = (
-    "SELECT m.key FROM messages m WHERE m.content=? AND (? IS NULL OR m.at=?) "
-    "AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.file=? AND h.thread=?) "
-    "AND EXISTS (SELECT 1 FROM holders h WHERE h.message=m.id AND h.session IN ({marks})) "
-    "ORDER BY m.at, m.id LIMIT 1"
-)
+from kbd.core.copies import copied_beginning
+from kbd.store.ledger import facts
+from kbd.store.ledger.tellings import Tellings
+
+_CANDIDATES = 64
+"""So many places with the same words are compared; a phrase may be said in thousands of sub-agents."""
+_WORDS_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """What tells a copy of a message without id.
+    """A place where a message without id was found, and the sessions that may hold a copy.
 
     Attributes:
         content: digest of its words, whatever session and time.
-        session: the session that holds it here.
-        ancestors: sessions that this file declares to begin with.
-        file: id of the file; thread: which of its sessions, where they count for one.
-        twins: sessions that begin with the same messages, undeclared: their copies have the same time too.
-        at: the time of the message, None if it carries none.
+        file: id of the file; session: that holds it there; thread: which of its sessions, where they count for one.
+        at: its time in microseconds, None if it carries none.
+        place: offset of its record in the file.
+        twins: sessions that begin with the same messages, undeclared.
     """
 
     content: bytes
-    session: str
-    ancestors: tuple[str, ...]
     file: int
-    thread: str = ""
+    session: str
+    thread: str
+    at: int | None
+    place: int
     twins: tuple[str, ...] = ()
-    at: str | None = None
+
+    @property
+    def words(self) -> bytes:
+        """The digest as tellings hold it."""
+        return self.content[:_WORDS_BYTES]
 
 
 def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str]) -> None:
@@ -46,33 +53,86 @@ def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str])
     db.executemany("INSERT OR IGNORE INTO lineage VALUES (?,?)", [(session, a) for a in ancestors])
 
 
-def canonical_key(db: sqlite3.Connection, key: bytes, kin: Kin) -> bytes:
-    """Return the key of the message that this one is a copy of, else its own key; fixed once found."""
-    note_lineage(db, kin.session, kin.ancestors)
-    alias = db.execute("SELECT canonical FROM aliases WHERE key=?", (key,)).fetchone()
-    if alias is not None:
-        return bytes(alias[0])
-    if db.execute("SELECT 1 FROM messages WHERE key=?", (key,)).fetchone() is not None:
-        return key
-    original = _original(db, kin)
-    if original is None:
-        return key
-    db.execute("INSERT INTO aliases VALUES (?,?)", (key, original))
-    return original
+def microseconds(at: datetime) -> int:
+    """Return a time as tellings hold it, exactly."""
+    return round(at.timestamp() * 1_000_000)
 
 
-def _original(db: sqlite3.Connection, kin: Kin) -> bytes | None:
-    """Return the key of the earliest message of the kin that says the same and is not paired with this file yet."""
-    family = _family(db, kin.session)
-    found = _said_by(db, kin, family, None) if family else None
-    return found or (_said_by(db, kin, kin.twins, kin.at) if kin.twins else None)
+class Kinship:
+    """Finds the message that another is a copy of; lives as long as a batch, within its transaction."""
+
+    def __init__(self, db: sqlite3.Connection, tellings: Tellings) -> None:
+        """Look at tellings that hold this batch already."""
+        self._db, self._tellings = db, tellings
+        self._copied: dict[tuple[tuple[int, str, str], tuple[int, str, str]], dict[int, int]] = {}
+
+    def canonical_key(self, key: bytes, kin: Kin) -> bytes:
+        """Return the key of the message that this one is a copy of, else its own key; fixed once found."""
+        alias = self._db.execute("SELECT canonical FROM aliases WHERE key=?", (key,)).fetchone()
+        if alias is not None:
+            return bytes(alias[0])
+        if facts.message_id(self._db, key) is not None:
+            return key
+        found = self._equals(kin)
+        if not found:
+            return key
+        for other in found[1:]:
+            facts.join_messages(self._db, found[0], other)
+        canonical = bytes(self._db.execute("SELECT key FROM messages WHERE id=?", (found[0],)).fetchone()[0])
+        self._db.execute("INSERT INTO aliases VALUES (?,?)", (key, canonical))
+        return canonical
+
+    def settle(self, file: int, thread: str, twins: tuple[str, ...]) -> set[int]:
+        """Join what a thread said before its twins were known; return the entries to count again."""
+        dirty: set[int] = set()
+        rows = self._db.execute(
+            "SELECT m.id, m.content, h.session, h.at, h.observed, h.offset FROM holders h JOIN messages m "
+            "ON m.id=h.message WHERE h.file=? AND h.thread=? AND m.content IS NOT NULL ORDER BY m.at, m.id",
+            (file, thread),
+        ).fetchall()
+        for row in rows:
+            at, place = _moment(row)
+            for other in self._equals(Kin(bytes(row["content"]), file, row["session"], thread, at, place, twins)):
+                if other != row["id"]:
+                    dirty |= facts.join_messages(self._db, row["id"], other)
+        return dirty
+
+    def _equals(self, kin: Kin) -> list[int]:
+        """Return the stored messages that this one is the same as, the earliest first."""
+        sessions = {*_family(self._db, kin.session), *kin.twins}
+        if not sessions:
+            return []
+        rows = self._db.execute(
+            "SELECT m.id, h.file, h.session, h.thread, h.at, h.observed, h.offset FROM messages m "  # noqa: S608 - marks
+            "JOIN holders h ON h.message=m.id WHERE m.content=? AND NOT (h.file=? AND h.session=? AND h.thread=?) "
+            f"AND h.session IN ({','.join('?' * len(sessions))}) ORDER BY m.at, m.id, h.at LIMIT {_CANDIDATES}",
+            (kin.content, kin.file, kin.session, kin.thread, *sorted(sessions)),
+        )
+        found: dict[int, None] = {}
+        for row in rows.fetchall():
+            if row["id"] not in found and self._are_one(kin, row):
+                found[row["id"]] = None
+        return list(found)
+
+    def _are_one(self, kin: Kin, row: sqlite3.Row) -> bool:
+        here, there = (kin.file, kin.session, kin.thread), (row["file"], row["session"], row["thread"])
+        mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place)
+        other = self._tellings.of(*there).saying(kin.words, *_moment(row))
+        if mine is None or other is None:
+            return False
+        return self._begins(here, there).get(mine) == other or self._begins(there, here).get(other) == mine
+
+    def _begins(self, copy: tuple[int, str, str], origin: tuple[int, str, str]) -> dict[int, int]:
+        """Return which messages of one thread are copies of which of the other's."""
+        if (copy, origin) not in self._copied:
+            self._copied[copy, origin] = copied_beginning(self._tellings.of(*copy), self._tellings.of(*origin))
+        return self._copied[copy, origin]
 
 
-def _said_by(db: sqlite3.Connection, kin: Kin, sessions: Sequence[str], at: str | None) -> bytes | None:
-    """Return the key of the earliest message of these sessions with the same words, at that time if one is given."""
-    marks = ",".join("?" * len(sessions))
-    row = db.execute(_COPIES.format(marks=marks), (kin.content, at, at, kin.file, kin.thread, *sessions)).fetchone()
-    return None if row is None else bytes(row[0])
+def _moment(row: sqlite3.Row) -> tuple[int | None, int]:
+    """Return time and place of a holder."""
+    at = None if row["observed"] else microseconds(datetime.fromisoformat(row["at"]))
+    return at, row["offset"]
 
 
 def _family(db: sqlite3.Connection, session: str) -> list[str]:

@@ -18,6 +18,7 @@ from kbd.store.descriptors import unwritable
 from kbd.store.ledger.counts import recount
 from kbd.store.ledger.database import LEDGER_NAME, Ledger, back_up, backups
 from kbd.store.ledger.facts import entries_of_message
+from kbd.store.ledger.tellings import forget_tellings
 
 _DIGEST_BYTES = 20
 _TELLING = 8
@@ -80,6 +81,7 @@ def purge_sessions(db: sqlite3.Connection, sessions: Iterable[str], words: Seque
         dirty |= _purge_messages(db, session)
         for table, column in _SESSION_COLUMNS:
             db.execute(f"DELETE FROM {table} WHERE {column}=?", (session,))  # noqa: S608 - constants
+        forget_tellings(db, session=session)
         db.execute("INSERT OR IGNORE INTO purged VALUES (?)", (_digest("session", session),))
     for word in words:
         _purge_word(db, word)
@@ -141,6 +143,7 @@ def _forget_files(db: sqlite3.Connection, files: Iterable[int]) -> None:
 def _drop_file(db: sqlite3.Connection, file: int) -> None:
     db.execute("DELETE FROM marks WHERE stream=(SELECT stream FROM files WHERE id=?)", (file,))
     db.execute("DELETE FROM beginnings WHERE file=?", (file,))
+    forget_tellings(db, file=file)
     db.execute("DELETE FROM files WHERE id=?", (file,))
 
 

@@ -116,6 +116,14 @@ CREATE TABLE beginnings (               -- the first messages of transcripts wit
   PRIMARY KEY (file, thread)
 ) WITHOUT ROWID;
 CREATE INDEX beginnings_chain ON beginnings(chain);
+CREATE TABLE threads (                  -- sessions as files hold them, where messages carry no id
+  id INTEGER PRIMARY KEY, file INTEGER NOT NULL, session TEXT NOT NULL, thread TEXT NOT NULL,
+  UNIQUE (file, session, thread)
+);
+CREATE TABLE sayings (                  -- all they say, citing or not: digests of words, at µs (-1: none) and offset
+  thread INTEGER NOT NULL, at INTEGER NOT NULL, place INTEGER NOT NULL, nth INTEGER NOT NULL, words BLOB NOT NULL,
+  PRIMARY KEY (thread, at, place, nth)
+) WITHOUT ROWID;
 CREATE INDEX messages_day ON messages(session, day);
 
 CREATE TABLE holders (                  -- every place a message was found

@@ -1,0 +1,98 @@
+"""Which message a message is: its content identity, whatever file it is read from.
+
+An id that the agent gives tells it everywhere. Without one session and time belong to it, and a copy in another session
+is recognised by how sessions begin (see kinship.py), for which all that a file says is noted before it is stored.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from kbd.core.copies import Saying
+from kbd.core.model import Message
+from kbd.core.normal import normalise
+from kbd.store.ledger import facts
+from kbd.store.ledger.beginnings import EQUAL_MESSAGES, forget_beginnings, note_beginning
+from kbd.store.ledger.kinship import Kin, Kinship, microseconds, note_lineage
+from kbd.store.ledger.tellings import Tellings, forget_places
+
+
+class Identity:
+    """Identities of the messages in one batch of one file, within its transaction."""
+
+    def __init__(self, db: sqlite3.Connection, agent: str, file: int) -> None:
+        """Take the agent, whose name is part of every key, and the id of the file."""
+        self._db, self._agent, self._file = db, agent, file
+        self._tellings = Tellings(db)
+        self._kinship = Kinship(db, self._tellings)
+        self._twins: dict[str, tuple[str, ...]] = {}
+
+    def note(self, closed: Iterable[Message], still_open: Iterable[Message], *, from_start: bool) -> set[int]:
+        """Take what the file says next, as far as it is told by its words; return the entries to count again.
+
+        `still_open` are messages that may still grow.
+        """
+        if from_start:
+            forget_beginnings(self._db, self._file)
+            forget_places(self._db, self._file)
+        told = [message for message in closed if self._is_told_by_words(message)]
+        by_thread: dict[tuple[str, str], list[Saying]] = {}
+        for message in chain(told, (one for one in still_open if self._is_told_by_words(one))):
+            note_lineage(self._db, message.session, message.copied_from)
+            by_thread.setdefault((message.session, message.thread), []).append(self._saying(message))
+        for (session, thread), sayings in by_thread.items():
+            self._tellings.note(self._file, session, thread, sayings)
+        return self._note_beginnings(told)
+
+    def of(self, message: Message) -> tuple[bytes, bytes | None]:
+        """Return the key of a message, and the digest of its words if copies are told by them."""
+        note_lineage(self._db, message.session, message.copied_from)
+        if message.native_id and not message.renumbered:
+            return facts.key_of(self._agent, "m", message.native_id), None
+        text = normalise(_words(message))
+        if not self._is_told_by_words(message):
+            # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
+            return facts.key_of(self._agent, "b", message.blocks[0].native_id or "", text), None
+        when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
+        own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)
+        kin = Kin(
+            facts.key_of(self._agent, "w", text),
+            self._file,
+            message.session,
+            message.thread,
+            None if message.at is None else microseconds(message.at),
+            message.offset,
+            () if message.native_id else self._twins.get(message.thread, ()),
+        )
+        return self._kinship.canonical_key(facts.key_of(self._agent, *own), kin), kin.content
+
+    def _is_told_by_words(self, message: Message) -> bool:
+        if message.native_id:
+            return message.renumbered
+        is_call = len(message.blocks) == 1 and message.blocks[0].native_id
+        return not message.lines and not is_call
+
+    def _saying(self, message: Message) -> Saying:
+        at = None if message.at is None else microseconds(message.at)
+        return Saying(facts.key_of(self._agent, "w", normalise(_words(message)))[:8], at, message.offset)
+
+    def _note_beginnings(self, told: Sequence[Message]) -> set[int]:
+        """Note how threads begin; what they said before it showed whose copy they are is settled now."""
+        threads: dict[str, list[Message]] = {}
+        for message in told:
+            if not message.native_id:
+                threads.setdefault(message.thread, []).append(message)
+        dirty: set[int] = set()
+        for thread, messages in threads.items():
+            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages[:EQUAL_MESSAGES])
+            begun = note_beginning(self._db, self._file, thread, said)
+            self._twins[thread] = begun.twins
+            if begun.is_told_now and begun.twins:
+                dirty |= self._kinship.settle(self._file, thread, begun.twins)
+        return dirty
+
+
+def _words(message: Message) -> str:
+    return "\n".join(block.text for block in message.blocks)

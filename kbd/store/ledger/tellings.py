@@ -1,0 +1,65 @@
+"""What sessions say, message by message, where messages carry no id of their own: what their copies are told by."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from kbd.core.copies import Saying, Telling
+
+_UNTIMED = -1
+
+
+class Tellings:
+    """The tellings of all threads, each a session's part of one file; those that were looked at are kept."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """Take a ledger within a transaction."""
+        self._db = db
+        self._threads: dict[tuple[int, str, str], int] = {}
+        self._known: dict[int, Telling] = {}
+
+    def note(self, file: int, session: str, thread: str, sayings: Iterable[Saying]) -> None:
+        """Take what a thread says; idempotent. The newest words of a place stand; a time tells equal words apart."""
+        number = self._thread(file, session, thread)
+        self._known.pop(number, None)
+        in_record: dict[int, int] = {}
+        rows = []
+        for saying in sayings:
+            nth = in_record[saying.place] = in_record.get(saying.place, -1) + 1
+            rows.append((number, _UNTIMED if saying.at is None else saying.at, saying.place, nth, saying.words))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO sayings SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?2=-1 OR NOT EXISTS "
+            "(SELECT 1 FROM sayings WHERE thread=?1 AND at=?2 AND words=?5)",
+            rows,
+        )
+
+    def of(self, file: int, session: str, thread: str) -> Telling:
+        """Return all that a thread is known to say."""
+        number = self._thread(file, session, thread)
+        if number not in self._known:
+            rows = self._db.execute(
+                "SELECT words, at, place FROM sayings WHERE thread=? ORDER BY at, place, nth", (number,)
+            )
+            self._known[number] = Telling([Saying(bytes(w), None if at < 0 else at, place) for w, at, place in rows])
+        return self._known[number]
+
+    def _thread(self, file: int, session: str, thread: str) -> int:
+        key = (file, session, thread)
+        if key not in self._threads:
+            self._db.execute("INSERT OR IGNORE INTO threads(file, session, thread) VALUES (?,?,?)", key)
+            row = self._db.execute("SELECT id FROM threads WHERE file=? AND session=? AND thread=?", key).fetchone()
+            self._threads[key] = int(row[0])
+        return self._threads[key]
+
+
+def forget_places(db: sqlite3.Connection, file: int) -> None:
+    """Let a file that is read from its start say anew what only its places tell; what has a time was said."""
+    db.execute("DELETE FROM sayings WHERE at=-1 AND thread IN (SELECT id FROM threads WHERE file=?)", (file,))
+
+
+def forget_tellings(db: sqlite3.Connection, *, session: str | None = None, file: int | None = None) -> None:
+    """Forget all that a session, or a file, said."""
+    threads = db.execute("SELECT id FROM threads WHERE session IS ?1 OR file IS ?2", (session, file)).fetchall()
+    db.executemany("DELETE FROM sayings WHERE thread=?", threads)
+    db.executemany("DELETE FROM threads WHERE id=?", threads)
