@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from kbd.core.model import Block, Touch, TouchMode
-from kbd.core.redact import masked_id
+from kbd.core.redact import holds_secret, masked_id
 from kbd.core.shell import join_path
 from kbd.sources.times import from_micros, to_micros
 
@@ -102,5 +102,6 @@ class RecentFiles:
             del self._files[next(iter(self._files))]
 
     def saved(self) -> list[SeenFile]:
-        """Return what the constructor takes, oldest first."""
-        return [(touch.path, touch.mode, to_micros(time) or 0) for time, touch in self._files.values()]
+        """Return what the constructor takes, oldest first; no path that holds a secret, for it is kept."""
+        kept = ((time, touch) for time, touch in self._files.values() if not holds_secret(touch.path))
+        return [(touch.path, touch.mode, to_micros(time) or 0) for time, touch in kept]

@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kbd.core.model import Author, Block, Message, SessionId
+from kbd.core.redact import holds_secret
 from kbd.core.seam import SEAM_CHARS
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile
 
@@ -33,7 +34,8 @@ class Thread:
 
     def saved(self) -> ThreadState:
         """Return what the constructor takes."""
-        return ThreadState(self._first.saved(), self._files.saved(), self._said)
+        said = ("", "") if holds_secret(self._said[1]) else self._said  # what is saved is kept
+        return ThreadState(self._first.saved(), self._files.saved(), said)
 
     def message(
         self,

@@ -29,7 +29,7 @@ def shown(text: str, chars: int) -> str:
 
 
 @pytest.mark.parametrize("chars", [40, 160, 400, 1000])
-@pytest.mark.parametrize("key", [KEY, KEY.replace("\n", "\\n"), KEY[KEY.index(LINES[10]) :]], ids=["", "escaped", "cut"])
+@pytest.mark.parametrize("key", [KEY, KEY.replace("\n", "\\n"), KEY[KEY.index(LINES[10]) :]], ids=["", "esc", "cut"])
 def test_no_line_of_a_private_key_shows(key: str, chars: int) -> None:
     halves = (f"{key}{TITLE}", f"{key}\n{TITLE}\n{key}", f"{TITLE}\n{key[:900]}")
     for text in (f"{key}\n{TITLE}, so", f"{TITLE}, so\n{key}", *halves):
