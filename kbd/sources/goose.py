@@ -68,7 +68,7 @@ class Goose:
         fields = {
             "session": "t.session_id",
             "role": "t.role",
-            "at": f"coalesce({created}, {column('t', 'timestamp', message)})",
+            "at": f"coalesce(nullif({created}, 0), {column('t', 'timestamp', message)})",
             "content": "CASE t.role WHEN 'assistant' THEN t.content_json END",
             "metadata": column("t", "metadata_json", message),
         }

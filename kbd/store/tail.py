@@ -103,9 +103,9 @@ def read_batch(
 
     At most `limit_bytes` are taken at once, or a single record of up to `max_record` bytes (line end not counted, a CR
     before it is). Longer records are passed over as a stream. A last line without line end is returned when two reads
-    at least 60 s apart saw the file unchanged and `accept_last` says yes to it (None: always); should the line grow
-    later, it comes again whole, with the same offset. Changes nothing; the same arguments on the same file give the
-    same batch.
+    at least 60 s apart saw the file unchanged, or, where `accept_last` can tell a whole line, when the file was last
+    changed so long ago, and `accept_last` says yes to it (None: always); should the line grow later, it comes again
+    whole, with the same offset. Changes nothing; the same arguments on the same file give the same batch.
 
     Args:
         path: a regular file, its last component no symlink.
@@ -199,7 +199,8 @@ def _next_batch(
     if ended and cut.consumed < len(window) and stream.damage is None:
         moved = replace(moved, pending_since=_waiting_since(start, moved, now))
         last = Record(moved.offset, window[cut.consumed : _line_end(window, cut.consumed, len(window))])
-        if _is_settled(moved, now) and (accept_last is None or accept_last(last.data)):
+        rests = _is_settled(moved, now) or accept_last is not None and _is_old(moved, now)
+        if rests and (accept_last is None or accept_last(last.data)):
             records += (last,)
             behind = start.offset + len(window)
             moved = replace(moved, tail_start=moved.offset, offset=behind, pending_since=None)
@@ -264,6 +265,10 @@ def _waiting_since(before: Position, moved: Position, now: float) -> float:
 
 def _is_settled(position: Position, now: float) -> bool:
     return position.pending_since is not None and now - position.pending_since >= LAST_LINE_SECONDS
+
+
+def _is_old(position: Position, now: float) -> bool:
+    return now - position.mtime_ns / 1e9 >= LAST_LINE_SECONDS
 
 
 def _line_end(window: bytes, start: int, end: int) -> int:

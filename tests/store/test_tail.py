@@ -216,6 +216,15 @@ def test_last_line_without_line_end_comes_after_two_reads_a_minute_apart(log):
     assert (late.records[0].offset, late.position.offset, late.lag_bytes) == (8, 15, 0)
 
 
+def test_last_line_of_a_file_that_rests_comes_at_once_if_it_is_whole(log):
+    append(log, b'{"a":1}\n{"b":2}')
+    since = log.stat().st_mtime
+    fresh, rested = (read_batch(log, begin(log), now=since + s, accept_last=is_json) for s in (59.9, 60.1))
+    assert [datas(b) for b in (fresh, rested)] == [[b'{"a":1}'], [b'{"a":1}', b'{"b":2}']]
+    unjudged = read_batch(log, begin(log), now=since + 60.1)
+    assert datas(unjudged) == [b'{"a":1}']
+
+
 def test_last_line_that_does_not_parse_is_never_returned(log):
     append(log, b'{"b":')
     position = begin(log)
