@@ -24,7 +24,7 @@ from kbd.store.ledger.evidence import Logged, events_since, former_names
 @click.pass_obj
 def log(session: Session, since: str | None, name: str | None, as_json: bool) -> int:
     """Show what happened to entries and files, oldest first."""
-    day = _since(session, since) if since else None
+    day = first_day(session, since) if since else None
     with session.reading() as ledger:
         if ledger is None:
             raise UsageError(NEVER_RUN)
@@ -53,7 +53,8 @@ def entry_id(session: Session, ledger: Ledger, name: str) -> int:
     return report.find(listed, name, lambda text: former_names(ledger.db, text)).entry.id
 
 
-def _since(session: Session, text: str) -> date:
+def first_day(session: Session, text: str) -> date:
+    """Return the day that `--since` names: itself, or so many days ago."""
     span = re.fullmatch(r"(\d{1,5})d", text)
     try:
         return session.today - timedelta(days=int(span[1])) if span else date.fromisoformat(text)

@@ -39,6 +39,7 @@ COMMANDS = {
     "pin": "kbd.cli.changing:pin",
     "relate": "kbd.cli.linking:relate",
     "purge": "kbd.cli.leaving:purge",
+    "report": "kbd.cli.retrospect:report",
     "rescan": "kbd.cli.running:rescan",
     "restore": "kbd.cli.changing:restore",
     "resume": "kbd.cli.pausing:resume",

@@ -84,6 +84,26 @@ def added_after(db: sqlite3.Connection, entry: int, covers: str | None) -> int:
     return sum(1 for one in reference_days(db, entry) if one not in aside and one[1] > (covers or ""))
 
 
+def references_by_entry(db: sqlite3.Connection, base: int, since: date, until: date) -> list[tuple[int, int, int]]:
+    """Return (entry, references, their sessions) for what a base's entries got in a span of days, most first."""
+    rows = db.execute(
+        "SELECT r.entry, count(*), count(DISTINCT r.session) FROM refs r JOIN entries e ON e.id=r.entry "
+        "WHERE e.base=? AND r.day BETWEEN ? AND ? GROUP BY r.entry ORDER BY 2 DESC, 3 DESC, e.title, e.id",
+        (base, since.isoformat(), until.isoformat()),
+    )
+    return [(int(entry), int(number), int(sessions)) for entry, number, sessions in rows]
+
+
+def sessions_between(db: sqlite3.Connection, base: int, since: date, until: date) -> int:
+    """Return how many sessions referred to a base's entries in a span of days."""
+    row = db.execute(
+        "SELECT count(DISTINCT r.session) FROM refs r JOIN entries e ON e.id=r.entry "
+        "WHERE e.base=? AND r.day BETWEEN ? AND ?",
+        (base, since.isoformat(), until.isoformat()),
+    ).fetchone()
+    return int(row[0])
+
+
 def references_since(db: sqlite3.Connection, base: int, day: date) -> int:
     """Return the references of a base dated on or after a day."""
     return int(
