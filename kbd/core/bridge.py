@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
-from kbd.core.graph_state import View
+from kbd.core.graph_state import Triple, View
 from kbd.core.model import Relation, State
 from kbd.core.normal import normalise
 from kbd.core.operations import Edge, Entity
@@ -79,6 +79,10 @@ class Knowledge:
         """Return an entry or what a relation names; any `file:PATH` is a file."""
         return self._entities.get(ident) or (_virtual(ident) if ident.startswith(FILE_PREFIX) else None)
 
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return the relation between two entities; None if it does not hold."""
+        return next((edge for edge in self._out.get(triple[0], ()) if edge[:3] == triple), None)
+
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return the relations whose source it is; of these names, if given."""
         return [edge for edge in self._out.get(ident, ()) if names is None or edge.rel in names]
@@ -126,6 +130,11 @@ class Bridged:
         if found is not None or not ident.startswith(_PREFIXES):
             return found
         return self._knowledge.entity(ident)
+
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return the relation between two entities; None if it does not hold."""
+        found = self._graph.edge(triple)
+        return found or (self._knowledge.edge(triple) if triple[0].startswith(_PREFIXES) else None)
 
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return the relations whose source it is; of these names, if given."""

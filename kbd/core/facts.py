@@ -25,10 +25,9 @@ def sources_of(view: View, forms: Forms, ident: str) -> set[str]:
 
 def stored_edges(view: View, forms: Forms, source: str, target: str) -> list[Edge]:
     """Return the relations, as written, that say the fact."""
-    forward = [edge for edge in view.edges_from(source, forms.forward) if edge.target == target]
-    if not forms.backward or source == target:
-        return forward
-    return forward + [edge for edge in view.edges_from(target, forms.backward) if edge.target == source]
+    forward = [view.edge((source, name, target)) for name in sorted(forms.forward)]
+    backward = [view.edge((target, name, source)) for name in sorted(forms.backward)] if source != target else []
+    return [edge for edge in (*forward, *backward) if edge is not None]
 
 
 def facts_of(schema: Schema, rule: RelationRule, source: str, target: str) -> Iterator[Fact]:

@@ -23,6 +23,9 @@ class View(Protocol):
     def entity(self, ident: str) -> Entity | None:
         """Return the entity of an id."""
 
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return the relation between two entities, under its name as written; None if it does not hold."""
+
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return the relations whose source it is; of these names, as written, if given."""
 
@@ -117,6 +120,10 @@ class Empty:
         """Return None."""
         return None
 
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return None."""
+        return None
+
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return nothing."""
         return ()
@@ -164,6 +171,11 @@ class Overlay:
     def entity(self, ident: str) -> Entity | None:
         """Return the entity of an id."""
         return self._entities[ident] if ident in self._entities else self._under.entity(ident)
+
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return the relation between two entities; None if it does not hold."""
+        own = self._out.get(triple[0], {})
+        return own[triple] if triple in own else self._under.edge(triple)
 
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return the relations whose source it is; of these names, if given."""
@@ -229,8 +241,8 @@ class Overlay:
         self._in.setdefault(edge.target, {})[edge[:3]] = edge
 
     def _unlink(self, triple: Triple) -> str:
-        source, rel, target = triple
-        if not any(edge.target == target for edge in self.edges_from(source, (rel,))):
+        source, _, target = triple
+        if self.edge(triple) is None:
             return "unknown_edge"
         self._out.setdefault(source, {})[triple] = None
         self._in.setdefault(target, {})[triple] = None

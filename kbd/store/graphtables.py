@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kbd.core.graph_state import GraphState, created, updated, value_keys
+from kbd.core.graph_state import GraphState, Triple, created, updated, value_keys
 from kbd.core.operations import Edge, Entity, Operation
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -105,6 +105,12 @@ class GraphTables:
         """Return the entity of an id."""
         row = self._db.execute("SELECT * FROM entities WHERE id=?", (ident,)).fetchone()
         return None if row is None else _entity(row)
+
+    def edge(self, triple: Triple) -> Edge | None:
+        """Return the relation between two entities; None if it does not hold."""
+        wanted = "SELECT properties FROM edges WHERE source=? AND rel=? AND target=?"
+        row = self._db.execute(wanted, triple).fetchone()
+        return None if row is None else Edge(*triple, _DECODE(row[0]))
 
     def edges_from(self, ident: str, names: Collection[str] | None = None) -> Iterable[Edge]:
         """Return the relations whose source it is; of these names, if given."""

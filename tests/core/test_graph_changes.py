@@ -143,6 +143,36 @@ def test_a_cascade_stops_at_what_is_required():
     assert [p.code for p in prepare(held, rules, cascade(held, rules, "a", "now")).problems] == ["property_missing"]
 
 
+class Counted(Overlay):
+    """Counts the relations that were looked at."""
+
+    looked = 0
+
+    def edges_from(self, ident, names=None):
+        found = list(super().edges_from(ident, names))
+        self.looked += len(found)
+        return found
+
+    def edges_to(self, ident, names=None):
+        found = list(super().edges_to(ident, names))
+        self.looked += len(found)
+        return found
+
+
+def test_the_cascade_of_a_hub_costs_what_it_ends():
+    rules = schema("types: {T: {}}\nrelations: {r: {cardinality: one_to_many, inverse: r_of}}")
+    spokes = [f"t{number}" for number in range(500)]
+    held = Counted(Empty(), rules.indexed)
+    for operation in (create("hub", "T"), *(create(one, "T") for one in spokes)):
+        held.apply(operation)
+    for one in spokes:
+        held.apply(relate("hub", "r", one))
+    steps = cascade(held, rules, "hub", "now")
+    prepared = prepare(held, rules, steps)
+    assert (len(steps), prepared.operations, prepared.problems) == (501, steps, [])
+    assert held.looked < 10 * len(spokes)
+
+
 class Chain(Empty):
     """n0 → n1 → … as long as `length`, made while it is looked at; counts what is asked."""
 
