@@ -24,6 +24,8 @@ from kbd.core.redact import printable
 from kbd.engine import Clock, Engine, PassReport
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
+from kbd.stall import StallGuard
+from kbd.store.filesystem import require_local
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
 from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
@@ -36,6 +38,8 @@ SCAN_SHARE = 0.0005
 RETRY_SECONDS = 15.0
 START_EXTENSION_USEC = 60_000_000
 """A first reading that makes progress may take another minute, again and again."""
+BREATH_SECONDS = 60.0
+"""While nothing happens the daemon shows that often that it waits and does not hang."""
 REST_SECONDS = 2.0
 """While paused the daemon looks that often whether the pause is over."""
 
@@ -64,6 +68,7 @@ def run_once(setting: Setting) -> int:
     if pause is not None:
         print(f"paused {pause.words()}", file=sys.stderr)
         return 0
+    require_local(setting.state_dir)
     with InstanceLock(setting.state_dir):
         engine = Engine(setting.load(), setting.state_dir, setting.env, setting.home, setting.now())
         try:
@@ -122,6 +127,7 @@ class _Stop:
 def run_forever(setting: Setting) -> int:
     """Run until SIGTERM; returns the exit code. Raises AlreadyRunning if a daemon runs on the state directory."""
     log_to_stderr(setting.env)
+    require_local(setting.state_dir)
     with InstanceLock(setting.state_dir):
         return Daemon(setting).run()
 
@@ -144,20 +150,20 @@ class _Printable(logging.Formatter):
 class Daemon:
     """The loop around the passes."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, guard: StallGuard | None = None) -> None:
         """Open everything; raises what the configuration and the ledger raise."""
-        self.setting = setting
+        self.setting, self.guard = setting, guard or StallGuard()
         self.config = setting.load()
         self.engine = Engine(self.config, setting.state_dir, setting.env, setting.home, setting.now())
         self.hints = Hints()
-        self.watch = Watch(self.hints)
+        self.watch = Watch(self.hints, str(setting.state_dir))
         self.stop = _Stop()
         self.stop.on_stop = self.hints.wake.set
         self.notifier = Notifier(setting.env)
         self.reload = threading.Event()
         signal.signal(signal.SIGHUP, self._on_hangup)
         self.since = datetime.now(UTC)
-        self.last_error = self.refused_config = ""
+        self.last_error = self.refused_config = self.mended = ""
         self.next_full = 0.0
         self.is_ready = False
         self.last_pass_at: datetime | None = None
@@ -170,6 +176,7 @@ class Daemon:
     def run(self) -> int:
         """Loop until told to stop."""
         LOG.info("started pid=%d state=%s", os.getpid(), self.setting.state_dir)
+        self.guard.start()
         try:
             self.watch.start(self.engine.watched_folders())
             self.hints.look_everywhere()
@@ -189,6 +196,7 @@ class Daemon:
                 else:
                     self.stop.wait(REST_SECONDS)
         finally:
+            self.guard.stop()
             self.notifier.send(STOPPING=1)
             self.watch.stop()
             self.engine.close()
@@ -249,6 +257,7 @@ class Daemon:
 
     def _beat(self, _report: PassReport | None) -> None:
         """Tell the service manager that a step was proven to be done; before the first READY, that it takes longer."""
+        self.guard.progress()
         if not self.is_ready:
             self.notifier.send(EXTEND_TIMEOUT_USEC=START_EXTENSION_USEC)
         if self.notifier.watchdog_seconds and time.monotonic() - self._fed > self.notifier.watchdog_seconds / 4:
@@ -257,6 +266,7 @@ class Daemon:
 
     def _heartbeat(self, report: PassReport | None, resting: str = "") -> None:
         """Say how the daemon fares; one that rests, as told, is as well as one that made a pass."""
+        self.guard.progress()
         status = resting or self.last_error or self.watch.degraded or "watching"
         if report is not None or resting:
             self.notifier.send(WATCHDOG=1, STATUS=status)
@@ -269,7 +279,7 @@ class Daemon:
             since=self.since,
             version=__version__,
             at=now,
-            watching=f"polling: {self.watch.degraded}" if self.watch.degraded else "inotify",
+            watching=self._watching(),
             last_pass_at=self.last_pass_at,
             last_error=self.last_error or self.refused_config,
         )
@@ -278,6 +288,12 @@ class Daemon:
         except FileUnwritable as exc:
             LOG.error("heartbeat_failed")
             self.last_error = self.last_error or str(exc)
+
+    def _watching(self) -> str:
+        """Say how changes are noticed, and what last kept them from being."""
+        if self.watch.degraded:
+            return f"polling: {self.watch.degraded}"
+        return "inotify" + (f" ({self.mended})" if self.mended else "")
 
     def _wait(self) -> None:
         """Sleep until something moved, a full scan is due, or a write that waited may be done.
@@ -289,11 +305,13 @@ class Daemon:
             pause = min(pause, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
         deadline = time.monotonic() + max(pause, 0.05)
         while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
-            if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or 3600.0) / 3)):
+            if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3)):
                 self._settle()
                 break
             self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
-        self.watch.refresh()
+        if what := self.watch.refresh():
+            self.mended = f"{what} at {datetime.now(UTC):%Y-%m-%d %H:%M} UTC: all files were looked at"
+            LOG.warning("watch_mended")
 
     def _settle(self) -> None:
         """Let a burst of events come in, so that one pass serves them all."""

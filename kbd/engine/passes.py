@@ -85,11 +85,14 @@ class Engine:
         if report.complete and (hints is None or rewound):
             roots = [(spec.name, spec.root) for _, spec in self.frame.sources()]
             end_recovery(self.frame.ledger, roots, report.problems)
+        beat(report)
         if not stop():
             self.writer.write(clock, report, bases, immediate=immediate)
             if report.transitions:
                 self.transcripts.reader = None  # the number of live entries is part of the listing rule
+        beat(report)
         report.problems.extend(self.graphs.check())
+        beat(report)
         self._store_faults(report, full=hints is None)
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
         self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from kbd.core.census import Census, census
@@ -21,10 +21,9 @@ from kbd.sources.jsonl import is_json
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
-from kbd.store.ledger.counts import recount
+from kbd.store.ledger.counting import Counting
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
-from kbd.store.ledger.growth import grow_relations
 from kbd.store.ledger.identity import Identity
 from kbd.store.ledger.linecites import read_line_cite
 from kbd.store.ledger.lineclock import LineClock
@@ -85,7 +84,6 @@ class Report:
     citing: int = 0
     read_bytes: int = 0
     more: bool = False
-    dirty: set[int] = field(default_factory=set)
 
 
 class Ingest:
@@ -128,7 +126,7 @@ class Ingest:
         self.open_bases = {b.id for b in bases if not b.projects}
         self.limited_bases = [b for b in bases if b.projects]
         self.recovered, self.is_current, self.is_outdated = recovered, is_current, False
-        self.report = Report()
+        self.report, self.counting = Report(), Counting(ledger, now.date())
 
     def read_file(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> Iterator[Report]:
         """Read what is new in a file, a batch a step; the report so far is yielded after each commit.
@@ -231,9 +229,7 @@ class _Batch:
             self.db, self.row.id, position, self.decoder.state(), tally, self.census.newest, from_start=from_start
         )
         transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), self.census.newest)
-        recount(self.db, self.dirty, self.ingest.now.date())
-        grow_relations(self.db, self.dirty, self.ingest.now.date())
-        self.ingest.report.dirty |= self.dirty
+        self.ingest.counting.count(self.dirty)
 
     def _message(self, message: Message) -> None:
         at = self._clamp(message.at or self.ingest.now)

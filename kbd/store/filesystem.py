@@ -7,33 +7,41 @@ import shutil
 import sys
 from pathlib import Path
 
-from kbd.errors import FileUnreadable
+from kbd.errors import FileUnreadable, UsageError
 from kbd.store.descriptors import strerror
 
 # Their locks are advisory at best, SQLite's WAL needs shared memory, and inotify hears only this host's changes.
 _NETWORK = frozenset(
     {
         "9p",
+        "beegfs",
         "afs",
         "afpfs",
         "ceph",
         "cifs",
         "coda",
         "davfs",
+        "fuse.ceph-fuse",
+        "fuse.davfs2",
         "fuse.gcsfuse",
         "fuse.glusterfs",
+        "fuse.juicefs",
         "fuse.rclone",
         "fuse.s3fs",
         "fuse.sshfs",
+        "fuse.vmhgfs-fuse",
         "glusterfs",
         "gpfs",
         "lustre",
         "ncpfs",
         "nfs",
         "nfs4",
+        "orangefs",
+        "prl_fs",
         "smb2",
         "smb3",
         "smbfs",
+        "vboxsf",
         "virtiofs",
         "webdav",
     }
@@ -67,6 +75,19 @@ def network_file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) 
         if inside and len(point) >= len(found[0]):  # a later mount covers an earlier one at the same place
             found = (point, after.split(" ")[0])
     return found[1] if found[1] in _NETWORK else None
+
+
+def require_local(state_dir: Path) -> None:
+    """Refuse a state directory on a network file system: two hosts would each take the ledger for theirs.
+
+    Raises:
+        UsageError: it lies on one.
+        FileUnreadable: nothing can tell.
+    """
+    kind = network_file_system(str(state_dir))
+    if kind is not None:
+        what = f"the state directory lies on a network file system ({kind}), where SQLite and locks are not safe"
+        raise UsageError(what, where=str(state_dir), hint="give a local folder with --state-dir")
 
 
 def _unescaped(point: str) -> str:

@@ -11,6 +11,7 @@ _AT_FDCWD = -100
 _STATX_BTIME = 0x800
 _STATX_BYTES = 256
 _BTIME_OFFSET = 80
+_STATX = getattr(ctypes.CDLL(None), "statx", None)  # missing in a C library older than glibc 2.28, and elsewhere
 
 
 def birth_time_ns(path: str | os.PathLike[str]) -> int | None:
@@ -32,11 +33,10 @@ def _stat_birth_time_ns(path: str | os.PathLike[str]) -> int | None:
 
 
 def _linux_birth_time_ns(path: bytes) -> int | None:
-    statx = getattr(ctypes.CDLL(None), "statx", None)  # missing in a C library older than glibc 2.28
-    if statx is None or b"\0" in path:
+    if _STATX is None or b"\0" in path:
         return None
     found = ctypes.create_string_buffer(_STATX_BYTES)
-    if statx(_AT_FDCWD, ctypes.c_char_p(path), 0, ctypes.c_uint(_STATX_BTIME), found) != 0:
+    if _STATX(_AT_FDCWD, ctypes.c_char_p(path), 0, ctypes.c_uint(_STATX_BTIME), found) != 0:
         return None
     mask = struct.unpack_from("=I", found, 0)[0]
     seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_OFFSET)

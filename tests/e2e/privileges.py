@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 _CLONE_NEWNS = 0x00020000
+_CLONE_NEWUSER = 0x10000000
+INOTIFY_LIMITS = Path("/proc/sys/user")
 _MS_REC_PRIVATE = 0x4000 | 0x40000
 _PR_CAPBSET_DROP = 24
 _CAP_DAC = (1, 2)
@@ -29,14 +31,40 @@ def bound_by_modes() -> None:
 
 def with_private_mounts(body: Callable[[], None], log: Path) -> None:
     """Run the body of a test in a child that may mount; its failure is the test's."""
+    _in_child(_may_mount, body, log, "may not make mounts of its own")
+
+
+def with_own_limits(body: Callable[[], None], log: Path) -> None:
+    """Run the body of a test in a child whose limits of inotify are its own, at `INOTIFY_LIMITS`."""
+    _in_child(_has_own_limits, body, log, "may not make a user namespace with limits of its own")
+
+
+def _may_mount() -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    return not (libc.unshare(_CLONE_NEWNS) or libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None))
+
+
+def _has_own_limits() -> bool:
+    if os.getuid() or ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER):
+        return False
+    try:
+        for table in ("uid_map", "gid_map"):
+            Path("/proc/self", table).write_text("0 0 65536\n")
+        limit = INOTIFY_LIMITS / "max_inotify_watches"
+        limit.write_text(limit.read_text())
+    except OSError:
+        return False
+    return True
+
+
+def _in_child(prepare: Callable[[], bool], body: Callable[[], None], log: Path, lacking: str) -> None:
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            if libc.unshare(_CLONE_NEWNS) or libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None):
-                code = 77
-            else:
+            code = 77
+            if prepare():
+                code = 1
                 body()
                 code = 0
         except BaseException:  # noqa: BLE001 - the child must never return into the test
@@ -44,7 +72,7 @@ def with_private_mounts(body: Callable[[], None], log: Path) -> None:
         os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == 77:
-        pytest.skip("may not make mounts of its own")
+        pytest.skip(lacking)
     assert code == 0, log.read_text()
 
 

@@ -82,12 +82,12 @@ class Kbd:
         return faults
 
     @contextmanager
-    def daemon(self) -> Iterator[Daemon]:
-        """Run the daemon; it is ended by SIGTERM, and must then exit 0 within 5 seconds."""
+    def daemon(self, command: list[str] | None = None) -> Iterator[Daemon]:
+        """Run the daemon, or a command that is one; it is ended by SIGTERM, and must then exit 0 within 5 seconds."""
         log = self.world.root / "daemon.log"
         with open(log, "ab") as out:
             process = subprocess.Popen(
-                self.command("run"), env=self.environment, stdout=out, stderr=out, cwd=self.world.root
+                command or self.command("run"), env=self.environment, stdout=out, stderr=out, cwd=self.world.root
             )
         daemon = Daemon(process, log)
         try:
@@ -108,9 +108,14 @@ class Daemon:
     def said(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def until(self, reached: Callable[[], bool], what: Callable[[], object] = lambda: "") -> None:
+    def until(
+        self,
+        reached: Callable[[], bool],
+        what: Callable[[], object] = lambda: "",
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         """Wait until something is so, as long as the daemon lives."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience_seconds
         while not reached():
             assert time.monotonic() < deadline, f"not reached: {what()}\n{self.said()[-3000:]}"
             try:

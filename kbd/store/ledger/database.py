@@ -15,6 +15,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
+from kbd.store.filesystem import require_local
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 
 LEDGER_NAME = "ledger.db"
@@ -37,7 +38,7 @@ class Ledger:
         Raises:
             sqlite3.DatabaseError: it is none.
         """
-        self.path = path
+        self.path, self._is_together = path, False
         mode = "rw" if not readonly else "ro&immutable=1" if at_rest else "ro"
         self.db = sqlite3.connect(
             f"file:{_uri(path)}?mode={mode}",
@@ -60,6 +61,10 @@ class Ledger:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Commit all or nothing. A full disk or a read-only one raises FileUnwritable, nothing written."""
+        if self._is_together:
+            with self._part():
+                yield self.db
+            return
         try:
             self.db.execute("BEGIN IMMEDIATE")
             try:
@@ -72,6 +77,28 @@ class Ledger:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             raise FileUnwritable(str(exc), where=str(self.path), hint="free the disk or mend the permissions") from exc
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit the transactions within as one, as each commit waits for the disk; one that fails is undone alone."""
+        with self.transaction():
+            self._is_together = True
+            try:
+                yield
+            finally:
+                self._is_together = False
+
+    @contextlib.contextmanager
+    def _part(self) -> Iterator[None]:
+        self.db.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self.db.in_transaction:  # a full disk has undone the whole
+                self.db.execute("ROLLBACK TO part")
+                self.db.execute("RELEASE part")
+            raise
+        self.db.execute("RELEASE part")
 
     def version(self) -> int:
         """Return a number that changes when another process has written; what was written here does not change it."""
@@ -111,8 +138,10 @@ def open_ledger(state_dir: Path, now: datetime) -> Ledger:
     """Open the ledger for writing: make it, migrate it, or restore it from the newest good backup.
 
     After a restore, or when a ledger is gone that once was, `meta("recovered")` is "1": knowledge files are
-    then taken in by the covers rule (SPEC 4). Raises LedgerDamaged for a ledger of a newer kbd.
+    then taken in by the covers rule (SPEC 4). Raises LedgerDamaged for a ledger of a newer kbd, UsageError for a state
+    directory on a network file system.
     """
+    require_local(state_dir)
     path = state_dir / LEDGER_NAME
     # Read before the ledger, which is always counted up first: a command beside the daemon sees no gap.
     marked = _marked_generation(state_dir)

@@ -139,8 +139,10 @@ def marks_by_inode(db: sqlite3.Connection, source: int) -> dict[tuple[int, int],
 
 def candidates(db: sqlite3.Connection, source: int, dev: int, ino: int, path: str) -> list[FileRow]:
     """Return the rows that a file may continue: by inode, then by path, then those that were gone."""
+    # Asked for with one OR, SQLite looks through all files of the source, for each file of a first reading.
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND ((dev=?2 AND ino=?3) OR path=?4) "  # noqa: S608 - a constant
+        f"SELECT {_COLUMNS} FROM files WHERE id IN (SELECT id FROM files WHERE source=?1 AND dev=?2 AND ino=?3 "  # noqa: S608 - a constant
+        "UNION SELECT id FROM files WHERE source=?1 AND path=?4) "
         "ORDER BY gone, NOT (dev=?2 AND ino=?3), path!=?4, id DESC LIMIT 8",
         (source, dev, ino, path),
     )
