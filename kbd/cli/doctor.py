@@ -13,14 +13,20 @@ from kbd.cli.output import counted, emit, emit_json, safe, short, terminal_width
 from kbd.cli.service_file import look, place_of
 from kbd.cli.session import Session
 from kbd.cli.sources import configured_roots
-from kbd.config import Config
+from kbd.config import BaseConfig, Config, GraphConfig
 from kbd.config.paths import fixed_folder
 from kbd.config.policies import entry_types
 from kbd.errors import KbdError, UsageError
 from kbd.service.doctor.check import Check, Verdict, finding, fine, note
+from kbd.service.doctor.graphs import MANY, GraphSeen, check_graph
 from kbd.service.doctor.ground import check_file_systems, check_state, check_versions
 from kbd.service.doctor.reading import Seen, check_base, check_sources
 from kbd.service.doctor.running import check_daemon, check_inotify, check_ledger
+from kbd.service.graph.reading import Place
+from kbd.service.graph.schemas import Faulty, load_schema
+from kbd.service.graph.size import measure
+from kbd.store.ledger.lessons import entries_of
+from kbd.store.ledger.survey import base_rows
 from kbd.store.locks import running_pid
 
 _NAME_WIDTH = 11
@@ -87,6 +93,8 @@ def _checks_of(session: Session, config: Config) -> Iterator[Check]:
     yield from check_inotify(list(dict.fromkeys(folders)))
     for base in config.bases:
         yield from check_base(base.name, base.files, entry_types(config), config.decay.marker)
+        if base.graph is not None:
+            yield from _check_graph(session, base, base.graph)
     yield from check_sources(
         [
             Seen(place.source or "", place.root.path, place.root.exists, place.root.files, place.root.problems)
@@ -97,6 +105,26 @@ def _checks_of(session: Session, config: Config) -> Iterator[Check]:
         yield from _check_service(session, config)
     except KbdError as error:
         yield note("service", error.where, error.what, error.hint)
+
+
+def _check_graph(session: Session, base: BaseConfig, graph: GraphConfig) -> Iterator[Check]:
+    if not os.path.exists(graph.log) or not session.state_path.exists():
+        yield note("graph", graph.log, "not there yet", f"`kbd graph init --base {base.name}`")
+        return
+    try:
+        size = measure(Place(graph.log, graph.schema, session.state_dir), load_schema(graph.schema), MANY)
+        with session.reading() as ledger:
+            entries = base_rows(ledger.db).get(base.name) if ledger else None
+            held = len(entries_of(ledger.db, entries.id)) if ledger and entries else 0
+    except Faulty as fault:
+        yield from (finding("graph", f"{graph.schema}: {one.where}", one.what, one.hint) for one in fault.problems)
+    except KbdError as error:
+        yield finding("graph", error.where or graph.log, error.what, error.hint or "`kbd graph validate`")
+    else:
+        seen = GraphSeen(
+            base.name, graph.log, size.entities, size.relations, size.hub, size.reach, size.writers, entries=held
+        )
+        yield from check_graph(seen)
 
 
 def _check_service(session: Session, config: Config) -> Iterator[Check]:

@@ -141,6 +141,19 @@ class GraphTables:
             rows = self._db.execute(f"SELECT * FROM entities WHERE type IN ({marks}) ORDER BY rowid", tuple(types))  # noqa: S608 - question marks only
         yield from map(_entity, rows)
 
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of entities and of relations."""
+        entities, edges = self._db.execute(
+            "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM edges)"
+        ).fetchone()
+        return entities, edges
+
+    def most_related(self) -> str:
+        """Return the id with the most relations, "" if there are none."""
+        ends = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
+        row = self._db.execute(f"SELECT id FROM ({ends}) GROUP BY id ORDER BY count(*) DESC, id LIMIT 1").fetchone()  # noqa: S608 - our own names
+        return row[0] if row else ""
+
     def edges(self) -> Iterator[Edge]:
         """Yield all relations."""
         rows = self._db.execute("SELECT * FROM edges")

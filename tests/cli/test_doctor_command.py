@@ -87,3 +87,17 @@ def test_source_is_watched_while_a_daemon_runs(sound):
     assert not sound.answer("sources")["sources"][0]["watched"]
     with InstanceLock(sound.state):
         assert sound.answer("sources")["sources"][0]["watched"]
+
+
+def test_a_typed_graph_is_checked_with_its_schema(sound):
+    config = sound.root / "config.yaml"
+    config.write_text(config.read_text().replace("sources:", "    graph: {log: g.jsonl, schema: s.yaml}\nsources:"))
+    assert [one["what"] for one in sound.answer("doctor")["checks"] if one["name"] == "graph"] == ["not there yet"]
+    sound.state.mkdir(exist_ok=True)
+    line = {"op": "create", "entity": {"id": "a", "type": "T", "properties": {}}, "timestamp": "2026-01-01"}
+    (sound.root / "g.jsonl").write_text(json.dumps(line) + "\n")
+    (sound.root / "s.yaml").write_text("types: {T: {open: true}}\n")
+    (check,) = [one for one in sound.answer("doctor")["checks"] if one["name"] == "graph"]
+    assert (check["verdict"], check["what"][:10]) == ("ok", "1 entity, ")
+    (sound.root / "s.yaml").write_text("types: {T: {opne: true}}\n")
+    assert "graph" in found(sound.answer("doctor"))

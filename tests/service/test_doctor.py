@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from kbd import __version__
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.service.doctor import ground, running
 from kbd.service.doctor.check import Verdict
+from kbd.service.doctor.graphs import MANY, GraphSeen, check_graph
 from kbd.service.doctor.reading import Seen, check_base, check_sources
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
 from kbd.store.ledger import open_ledger
@@ -256,3 +258,23 @@ def test_ledger_stays_open_to_its_daemon_while_it_is_checked(state):
     assert ledger.meta("k") == "v"
     ledger.close()
     assert sqlite3.connect(state / "ledger.db").execute("PRAGMA quick_check").fetchone() == ("ok",)
+
+
+QUIET = GraphSeen("lessons", "/g.jsonl", entities=900, relations=4000, hub="a", reach=899, writers=2, entries=300)
+
+
+@pytest.mark.parametrize(
+    ("more", "sign"),
+    [
+        ({"entities": MANY + 1}, "over 10,000 entities"),
+        ({"entries": MANY + 1}, "over 10,000 entries"),
+        ({"reach": MANY}, "three hops from a reach over 10,000 entities"),
+        ({"writers": 9}, "9 writers"),
+    ],
+)
+def test_a_graph_that_outgrows_its_log_is_told_why_and_where_to(more, sign):
+    (check,) = check_graph(replace(QUIET, **more))
+    assert check.verdict is Verdict.NOTE
+    assert sign in check.what
+    assert "kbd export --base lessons --format cypher" in check.remedy
+    assert [one.verdict for one in check_graph(QUIET)] == [Verdict.OK]

@@ -16,6 +16,7 @@ from kbd.errors import LedgerDamaged, Refused
 from kbd.service.graph import checking, past
 from kbd.service.graph.changing import GraphRefused, Request, change
 from kbd.service.graph.reading import Place, opened
+from kbd.service.graph.size import Size, measure
 from kbd.store import eventlog
 from tests.core.graph_world import ARTICLE, create, delete, relate, schema, update
 from tests.e2e.killing import Counter, Death
@@ -263,3 +264,16 @@ def test_compacting_writes_one_form_and_refuses_to_lose_a_line(place):
     direct(place, "{broken")
     with pytest.raises(Refused):
         past.compact(place, rules, "2026-01-02T00:00:00+00:00", dry_run=False)
+
+
+def test_a_graph_is_measured_by_what_a_database_would_be_for(place):
+    assert measure(place, RULES, 10) == Size(0, 0, "", 0, 0)
+    run(place, *map(task, "abcdef"))
+    run(place, *(relate(one, "blocks", two) for one, two in ("ab", "bc", "cd", "de", "bf")))
+    # b has three relations; within three of them lie a, c, f, d and e.
+    assert measure(place, RULES, 10) == Size(6, 5, "b", 5, 0)
+    assert measure(place, RULES, 3).reach == 3
+    with open(place.log, "a") as log:
+        for name in ("me", "you", "me"):
+            log.write(json.dumps(record_of(update("a", title=name)._replace(by=name))) + "\n")
+    assert measure(place, RULES, 10).writers == 2
