@@ -16,7 +16,10 @@ from kbd.sources.memory import identifier, restore
 from kbd.sources.thread import Thread, ThreadState
 from kbd.sources.times import read_time
 
-_EVENTS = re.compile(r"(?:(?:.*/)?([^/.][^/]*)/)?events\.jsonl|(?:.*/)?session-state/([^/.][^/]*)\.jsonl")
+_EVENTS = re.compile(
+    r"(?:(?:.*/)?([^/.][^/]*)/)?events\.jsonl|(?:.*/)?session-state/([^/.][^/]*)\.jsonl"
+    r"|([0-9a-f]{8}-?[0-9a-f-]{20,32})\.jsonl"
+)
 _SIDE = re.compile(r"(?:^|/)(?:otel|checkpoints|logs)/")
 _GROUPS = frozenset(
     ["session", "user", "assistant", "system", "hook", "tool", "subagent", "permission", "abort", "skill", "mcp",
@@ -64,7 +67,7 @@ class CopilotDecoder:
         self._now = restore(state, _State)
         self._thread = Thread(self._now.thread)
         found = _EVENTS.fullmatch(relpath)
-        self._named = (found[1] or found[2] if found else None) or relpath
+        self._named = (found[1] or found[2] or found[3] if found else None) or relpath
         self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:

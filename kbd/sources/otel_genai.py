@@ -145,7 +145,12 @@ def _turns(value: object) -> Iterator[Turn]:
     for turn in found if isinstance(found, list) else [found]:
         if isinstance(turn, dict) and is_agent({"role": turn.get("role") or "assistant"}):
             parts = _structure(turn.get("parts"))
-            yield {**turn, "parts": [_part(part) for part in parts]} if isinstance(parts, list) else turn
+            if not isinstance(parts, list) or not parts:
+                yield turn
+                continue
+            yield {**turn, "parts": [_part(parts[0])]}
+            for part in parts[1:]:  # each for itself: an enclosing span may join what others put out
+                yield {"parts": [_part(part)]}
 
 
 def _structure(value: object) -> object:

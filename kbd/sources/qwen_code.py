@@ -21,6 +21,7 @@ from kbd.sources.thread import Thread, ThreadState
 from kbd.sources.times import read_time
 
 _CHAT = re.compile(r"(?:.*/)?chats/(?:archive/)?[^/.][^/]*\.jsonl|(?:archive/)?[0-9a-f]{8}-?[0-9a-f-]{20,32}\.jsonl")
+_OWN_FOLDER = re.compile(r"(?:^|/)(?:projects/.*|archive/[^/]*\.jsonl)$")
 _TYPES = frozenset(["user", "assistant", "tool_result", "system"])
 _skim = skim_by_type(frozenset(["assistant"]))
 
@@ -45,9 +46,9 @@ class QwenCode:
 
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> Decoder:
         """Return a decoder for one chat."""
-        if chat_kind(relpath) is not None and not relpath.rpartition("/")[0].endswith("archive"):
-            return GeminiDecoder(relpath, state, tz)
-        return QwenDecoder(relpath, state, tz)
+        if chat_kind(relpath) is None or _OWN_FOLDER.search(relpath):
+            return QwenDecoder(relpath, state, tz)
+        return GeminiDecoder(relpath, state, tz)
 
 
 class QwenDecoder:
