@@ -12,6 +12,7 @@ from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import BREAK, Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
 from kbd.core.seam import read_seam, with_seam
+from kbd.core.silence import SilentBlock
 from kbd.core.wording import wording_digest
 
 # Runs of white space are bounded: unbounded ones after one another take cubic time on a line of blanks.
@@ -60,10 +61,12 @@ class Said:
     Attributes:
         citing: blocks that name entries.
         wrote: entries it wrote.
+        silent: blocks that could name entries and name none.
     """
 
     citing: tuple[CitingBlock, ...]
     wrote: tuple[Wrote, ...]
+    silent: tuple[SilentBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Reader:
         """
         citing: list[CitingBlock] = []
         wrote: list[Wrote] = []
+        silent: list[SilentBlock] = []
         before = message.before
         for block in message.blocks:
             across, before = before, block.text if block.author is Author.AGENT_TEXT else ""
@@ -117,9 +121,11 @@ class Reader:
                 continue
             if block.text and self._counts(block.author):
                 reading = self._read(message, block.text, bases, across if before else "")
-                if reading is not None:
+                if reading is not None and reading.mentions:
                     citing.append(CitingBlock(block, block.text, reading))
-        return Said(tuple(citing), tuple(wrote))
+                else:
+                    silent.append(SilentBlock(block.text, reading.norm_length - reading.length if reading else 0))
+        return Said(tuple(citing), tuple(wrote), tuple(silent))
 
     def _counts(self, author: Author) -> bool:
         if author is Author.THINKING:
@@ -136,7 +142,7 @@ class Reader:
         reading = replace(reading, mentions=tuple(m for m in reading.mentions if m.base in bases))
         if message.lines and reading.mentions:
             reading = judge_lines(text, reading, message.lines, self.live, self.policy)
-        return reading if reading.mentions else None
+        return reading
 
     def _added(self, call: ToolCall) -> list[Wrote]:
         """Return the entries that a call of `kbd add`, or of the tool of that name, made."""

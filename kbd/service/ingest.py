@@ -7,7 +7,7 @@ zero is therefore always allowed, and is how a new base, a new entry or a rewrit
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
@@ -16,6 +16,7 @@ from kbd.core.cite import Mention, first_per_pattern
 from kbd.core.model import Author, Decoded, Line, Message, Record, RecordKind, TouchMode
 from kbd.core.reading import Reader, Said
 from kbd.core.relate import FILES_PER_CITATION, name_file, paths_in_prose
+from kbd.core.silence import Silence, measured
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.sources.jsonl import is_json
 from kbd.store import batches, tail
@@ -180,6 +181,7 @@ class _Batch:
         self, ingest: Ingest, source: SourceSpec, row: FileRow, found: Found[FileKind], decoder: Decoder
     ) -> None:
         self.ingest, self.db, self.source, self.row, self.decoder = ingest, ingest.db, source, row, decoder
+        self.found = found
         self.clock = LineClock(self.db, row, found.mtime_ns, ingest.now) if source.is_text else None
         self.crediting = Crediting(self.db, source.id, source.format.agent, ingest.reader, ingest.policy.snippet_chars)
         self.census = Census({}, None, frozenset())
@@ -188,10 +190,13 @@ class _Batch:
         self.records = self.messages = 0
         self.identity = Identity(self.db, source.format.agent, row.id)
         self.known: set[str] = set()
+        self.silence = Silence()
 
     def read(self, records: Sequence[Record], *, from_start: bool) -> None:
         """Take these records; a copy of another session is recognised before what it says is stored."""
         decoded = self._decoded(records)
+        if not from_start:
+            self.silence = transcripts.silence_of(self.db, self.row.id)
         still_open = self.decoder.flush()
         self.records += len(records)
         self.census = census([*decoded, still_open], self.ingest.latest, self.ingest.now)
@@ -203,6 +208,14 @@ class _Batch:
         self.messages += len(said)
         for message in said:
             self._message(message)
+        self._measure({m.native_id for m in said if m.native_id in self.known})
+
+    def _measure(self, native_ids: Iterable[str | None]) -> None:
+        """Tell messages how long they are, once all their records in this batch were taken."""
+        for native_id in filter(None, native_ids):
+            known = self.identity.stored(native_id)
+            if known is not None:
+                self.dirty |= self.crediting.measure(known, self.row.id, self.silence.length(native_id))
 
     def _decoded(self, records: Sequence[Record]) -> list[Decoded]:
         feed, clock, now = self.decoder.feed, self.clock, self.ingest.now
@@ -228,6 +241,8 @@ class _Batch:
         transcripts.save_progress(
             self.db, self.row.id, position, self.decoder.state(), tally, self.census.newest, from_start=from_start
         )
+        if self.found.kind is not FileKind.DOCUMENT:
+            transcripts.save_silence(self.db, self.row.id, self.silence)
         transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), self.census.newest)
         self.ingest.counting.count(self.dirty)
 
@@ -236,6 +251,8 @@ class _Batch:
         self.sessions[message.session] = max(at.date(), self.sessions.get(message.session, at.date()))
         scope = self._scope(message.cwd)
         said = self._say(message, scope)
+        if message.native_id:
+            self.silence.take(message.native_id, said.silent, [c.text for c in said.citing])
         if not said.citing and not said.wrote:
             self._silent(message)
             return
@@ -316,7 +333,8 @@ class _Batch:
             self.known.add(message.native_id)
         texts = [c.text for c in said.citing if c.block.author is Author.AGENT_TEXT]
         files = self._files(message, texts) if said.citing else ()
-        self.dirty |= self.crediting.store(key, holder, said, files, is_paragraph=bool(message.lines))
+        silent = 0 if message.native_id else measured(said.silent)
+        self.dirty |= self.crediting.store(key, holder, said, files, silent=silent, is_paragraph=bool(message.lines))
 
     def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:
         """Name the files a citation applies to: named in the message, else the last one the session touched."""
@@ -346,7 +364,7 @@ class _Batch:
         paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
         if not (texts or paths):
             return
-        known = facts.message_id(self.db, facts.key_of(self.source.format.agent, "m", message.native_id))
+        known = self.identity.stored(message.native_id)
         if known is not None:
             names = self._named(paths, message.cwd)
             self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)

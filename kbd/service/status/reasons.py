@@ -72,9 +72,6 @@ def _source_reasons(told: Situation, faults: Sequence[Problem]) -> Iterator[Reas
         seen.add(told.configured_name(sums.name))
         if sums.health == "unreadable":
             yield Reason("source_unreadable", f"{sums.name}: {sums.detail or sums.root}", "mend its permissions")
-        elif sums.faulty:
-            what = f"{sums.name}: {sums.faulty} of {sums.files} files cannot be read, such as {sums.fault}"
-            yield Reason("source_unreadable", what, "mend their permissions")
         elif not sums.files and sums.root not in missing and not told.is_new:
             yield _empty(sums.name, sums.root)
         if sums.name in told.alarms:

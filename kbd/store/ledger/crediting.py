@@ -32,7 +32,9 @@ class Crediting:
     reader: Reader
     snippet_chars: int
 
-    def store(self, key: bytes, holder: Holder, said: Said, files: Sequence[str], *, is_paragraph: bool) -> set[int]:
+    def store(
+        self, key: bytes, holder: Holder, said: Said, files: Sequence[str], *, silent: int, is_paragraph: bool
+    ) -> set[int]:
         """Store a message; return the entries whose numbers may have changed.
 
         Args:
@@ -40,11 +42,12 @@ class Crediting:
             holder: where it was found.
             said: what it says.
             files: names of the files it is about.
+            silent: normalised characters of its blocks that name nothing, if it is one record; see `measure`.
             is_paragraph: a paragraph of a log: one block, which may grow, with listings judged by line.
         """
         message = facts.hold_message(self.db, key, self.source, holder)
         dirty = facts.entries_of_message(self.db, message)
-        changed = False
+        changed = facts.hold_silence(self.db, message, holder.file, silent) if silent else False
         for citing in said.citing:
             block_key = self._block_key(key, citing, is_paragraph=is_paragraph)
             if citing.block.native_id is None and not is_paragraph:
@@ -123,6 +126,16 @@ class Crediting:
         for text in texts:
             changed |= self.supersede(message, text)
         return facts.entries_of_message(self.db, message) if changed else set()
+
+    def measure(self, message: int, file: int, silent: int) -> set[int]:
+        """Take how many normalised characters of a message name nothing, as a file has it; a listing is judged anew.
+
+        Return the entries whose numbers may have changed.
+        """
+        if not facts.hold_silence(self.db, message, file, silent):
+            return set()
+        self._judge(message)
+        return facts.entries_of_message(self.db, message)
 
 
 def covered_time(db: sqlite3.Connection, at: datetime, entries: Sequence[int]) -> datetime:

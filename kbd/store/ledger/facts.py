@@ -109,7 +109,8 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
     db.execute(
-        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(message, session, file, thread) DO UPDATE SET "
+        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?,0) "
+        "ON CONFLICT(message, session, file, thread) DO UPDATE SET "
         "at=excluded.at, record=excluded.record, offset=excluded.offset, cwd=excluded.cwd "
         "WHERE holders.observed=0 AND excluded.at < holders.at",
         (
@@ -170,6 +171,12 @@ def _follow_growth(db: sqlite3.Connection, message: int, holder: Holder, record:
             "WHERE message=?2 AND file=?3 AND session=?4 AND thread=?5 AND record=?6)",
             (holder.content, message, holder.file, storable(holder.session), storable(holder.thread), record),
         )
+
+
+def hold_silence(db: sqlite3.Connection, message: int, file: int, silent: int) -> bool:
+    """Note how much of a message names nothing, as a file has it; True if that is news."""
+    changed = "UPDATE holders SET silent=?1 WHERE message=?2 AND file=?3 AND silent!=?1"
+    return db.execute(changed, (silent, message, file)).rowcount > 0
 
 
 def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:
@@ -322,7 +329,7 @@ class MessageMention:
 
 
 def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[MessageMention], int]:
-    """Return all mentions of a message's valid blocks, and the length of those blocks."""
+    """Return all mentions of a message's valid blocks, and the message's length, silent blocks included."""
     rows = db.execute(
         "SELECT m.block, m.pattern, m.entry, e.base, m.own, m.span, m.listed FROM blocks b "
         "JOIN mentions m ON m.block=b.id JOIN entries e ON e.id=m.entry WHERE b.message=? AND b.superseded=0",
@@ -333,7 +340,9 @@ def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[Message
         for r in rows
     ]
     length = db.execute(
-        "SELECT coalesce(sum(length), 0) FROM blocks WHERE message=? AND superseded=0", (message,)
+        "SELECT coalesce((SELECT sum(length) FROM blocks WHERE message=?1 AND superseded=0), 0) "
+        "+ coalesce((SELECT max(silent) FROM holders WHERE message=?1), 0)",
+        (message,),
     ).fetchone()[0]
     return mentions, int(length)
 

@@ -68,6 +68,12 @@ class Identity:
         )
         return self._kinship.canonical_key(facts.key_of(self._agent, *own), kin), kin.content
 
+    def stored(self, native_id: str) -> int | None:
+        """Return the stored message with an id of its own, None if it names and wrote nothing."""
+        key = facts.key_of(self._agent, "m", native_id)
+        alias = self._db.execute("SELECT canonical FROM aliases WHERE key=?", (key,)).fetchone()
+        return facts.message_id(self._db, key if alias is None else bytes(alias[0]))
+
     def _is_told_by_words(self, message: Message) -> bool:
         if message.native_id:
             return message.renumbered

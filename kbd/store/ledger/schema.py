@@ -86,7 +86,8 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
   -- text logs: what a rotated copy is recognised by
   first_line TEXT, old_first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
-  last_record_at TEXT, fault TEXT NOT NULL DEFAULT ''
+  silence TEXT NOT NULL DEFAULT '{}',   -- how much of its newest messages names nothing
+  last_record_at TEXT
 );
 CREATE INDEX files_ino ON files(source, dev, ino);
 CREATE INDEX files_path ON files(source, path);
@@ -131,6 +132,7 @@ CREATE TABLE holders (                  -- every place a message was found
   thread TEXT NOT NULL,                 -- the session's own id where a file holds several that count for one
   at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
   record TEXT NOT NULL, offset INTEGER NOT NULL,
+  silent INTEGER NOT NULL DEFAULT 0,    -- normalised characters of its blocks that name nothing, as this file has them
   PRIMARY KEY (message, session, file, thread)  -- the first columns in order: else SQLite 3.40 finds NULLs in others
 ) WITHOUT ROWID;
 

@@ -18,7 +18,6 @@ class SourceSums:
     Attributes:
         files, size, lag_bytes: of the transcripts that are there.
         records, messages, unknown, malformed, oversize: of all that were read, those that went since included.
-        faulty: number of files that cannot be read; fault: one of them and why, as `path: why`.
         health, detail: as the daemon found the root.
     """
 
@@ -32,8 +31,6 @@ class SourceSums:
     unknown: int
     malformed: int
     oversize: int
-    faulty: int
-    fault: str
     last_record_at: str | None
     health: str
     detail: str
@@ -45,9 +42,7 @@ _SOURCES = """
     total(f.size) FILTER (WHERE f.gone=0) AS size,
     total(max(f.size - f.offset, 0)) FILTER (WHERE f.gone=0) AS lag_bytes,
     total(f.records) AS records, total(f.messages) AS messages, total(f.unknown) AS unknown,
-    total(f.malformed) AS malformed, total(f.oversize) AS oversize,
-    count(f.id) FILTER (WHERE f.fault != '' AND f.gone=0) AS faulty,
-    coalesce(min(f.path || ': ' || f.fault) FILTER (WHERE f.fault != '' AND f.gone=0), '') AS fault
+    total(f.malformed) AS malformed, total(f.oversize) AS oversize
   FROM sources s LEFT JOIN files f ON f.source=s.id
   GROUP BY s.id ORDER BY s.name
 """
@@ -61,12 +56,11 @@ def source_sums(db: sqlite3.Connection) -> list[SourceSums]:
 def _sums(row: sqlite3.Row) -> SourceSums:
     counts = {
         key: int(row[key])
-        for key in ("files", "size", "lag_bytes", "records", "messages", "unknown", "malformed", "oversize", "faulty")
+        for key in ("files", "size", "lag_bytes", "records", "messages", "unknown", "malformed", "oversize")
     }
     return SourceSums(
         name=row["name"],
         root=row["root"],
-        fault=row["fault"],
         last_record_at=row["last_record_at"],
         health=row["health"],
         detail=row["detail"],

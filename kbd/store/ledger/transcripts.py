@@ -10,6 +10,7 @@ from datetime import date, datetime
 
 import msgspec
 
+from kbd.core.silence import Measured, Silence
 from kbd.store.position import Position
 
 
@@ -250,7 +251,7 @@ def save_progress(
     db.execute(
         "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
         "settled=? AND NOT reread, records=records+?, messages=messages+?, "
-        "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, fault='', "
+        "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, "
         "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
         (
             encode_position(position),
@@ -271,9 +272,16 @@ def save_progress(
     )
 
 
-def set_fault(db: sqlite3.Connection, file: int, fault: str) -> None:
-    """Note why a file cannot be read; "" when it can."""
-    db.execute("UPDATE files SET fault=? WHERE id=? AND fault!=?", (fault, file, fault))
+def silence_of(db: sqlite3.Connection, file: int) -> Silence:
+    """Return how much of the newest messages of a file names nothing."""
+    text = db.execute("SELECT silence FROM files WHERE id=?", (file,)).fetchone()[0]
+    return Silence(msgspec.json.decode(text, type=dict[str, list[Measured]]))
+
+
+def save_silence(db: sqlite3.Connection, file: int, silence: Silence) -> None:
+    """Keep how much of the newest messages of a file names nothing, for its next records."""
+    text = msgspec.json.encode(silence.saved()).decode()
+    db.execute("UPDATE files SET silence=?1 WHERE id=?2 AND silence!=?1", (text, file))
 
 
 def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
