@@ -2,7 +2,8 @@
 
 Conditions are the grammar of constraints, or a JSON object as the public skill takes it: `{"status": "open"}`, with
 `{"due": {"<": "2026-02-01"}}`, `{"or": […]}`, `{"and": […]}` and `{"not": {…}}` beyond that. Steps of a walk are
-relations, `~` against their direction, with conditions in brackets: `has_task[status = open]/touches/~applies_to`.
+relations, `~` against their direction, with conditions in brackets: `has_task[status = open]/touches/~applies_to`. A
+property that is a ref is a step as well, where it is named: `~assignee` leads from a person to tasks.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from kbd.core.constraints import (
 )
 from kbd.core.entity_checks import Tally
 from kbd.core.facts import sources_of, targets_of
-from kbd.core.graph_state import View
+from kbd.core.graph_state import View, value_key
 from kbd.core.operations import Edge, Entity
 from kbd.core.schema import Forms, Schema
 from kbd.core.value_checks import canonical_value
@@ -162,10 +163,28 @@ class Query:
         if rel is None:
             yield from self.view.edges_from(ident) if outgoing else self.view.edges_to(ident)
             return
-        forms = self._forms(rel)
-        others = (targets_of if outgoing else sources_of)(self.view, forms, ident)
-        for other in sorted(others):
+        for other in sorted(self._ends(ident, rel, backwards=not outgoing)):
             yield Edge(ident, rel, other) if outgoing else Edge(other, rel, ident)
+
+    def _ends(self, ident: str, rel: str, *, backwards: bool) -> set[str]:
+        """Return where one step leads: over a relation by any of its names, or over a property that is a ref."""
+        if not self._is_ref(rel):
+            return (sources_of if backwards else targets_of)(self.view, self._forms(rel), ident)
+        if backwards:
+            return {one for one in self.view.holders(rel, value_key(ident)) if ident in self._named_by(one, rel)}
+        return self._named_by(ident, rel)
+
+    def _is_ref(self, name: str) -> bool:
+        return name in self.schema.ref_names and name not in self.schema.relation_names
+
+    def _named_by(self, ident: str, name: str) -> set[str]:
+        """Return the ids in a property of an entity, if its type has it as a ref."""
+        entity = self.view.entity(ident)
+        rule = self.schema.type_rule(entity.type) if entity else None
+        if entity is None or rule is None or name not in rule.properties or not rule.properties[name].points:
+            return set()
+        value = entity.properties.get(name)
+        return {one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)}
 
     def _forms(self, rel: str) -> Forms:
         canonical, swapped = self.schema.relation_names.get(rel, (rel, False))
@@ -176,9 +195,7 @@ class Query:
         """Return where a walk leads, each entity once, in order of their ids."""
         front = {start}
         for hop in hops:
-            step = sources_of if hop.backwards else targets_of
-            forms = self._forms(hop.rel)
-            ends = {end for ident in front for end in step(self.view, forms, ident)}
+            ends = {end for ident in front for end in self._ends(ident, hop.rel, backwards=hop.backwards)}
             reached = {ident: self.view.entity(ident) for ident in ends}
             front = {
                 ident
@@ -192,10 +209,12 @@ class Query:
 
         Args:
             start, end: ids.
-            rels: only these relations; all if empty.
+            rels: only these relations, and properties that are refs; all relations if empty.
             most: the number of steps.
         """
-        names = {name for rel in rels for forms in [self._forms(rel)] for name in forms.forward | forms.backward}
+        refs = [rel for rel in dict.fromkeys(rels) if self._is_ref(rel)]
+        forms = [self._forms(rel) for rel in rels if rel not in refs]
+        names = {name for one in forms for name in one.forward | one.backward} if rels else None
         came: dict[str, Edge | None] = {start: None}
         front = [start]
         for _ in range(most):
@@ -203,7 +222,10 @@ class Query:
                 break
             widened: list[str] = []
             for ident in front:
-                edges = (*self.view.edges_from(ident, names or None), *self.view.edges_to(ident, names or None))
+                edges = [*self.view.edges_from(ident, names), *self.view.edges_to(ident, names)]
+                edges += [
+                    edge for ref in refs for way in (True, False) for edge in self._edges(ident, ref, outgoing=way)
+                ]
                 for edge in sorted(edges, key=lambda edge: edge[:3]):
                     other = edge.target if edge.source == ident else edge.source
                     if other not in came and self.view.entity(other) is not None:

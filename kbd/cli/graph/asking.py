@@ -15,7 +15,7 @@ from kbd.core.operations import Entity, record_of
 from kbd.errors import UsageError
 from kbd.service.graph.past import history as history_of
 
-MAX_STEPS = 12
+MAX_STEPS = 100
 
 
 def asking(function: Callable[..., Any]) -> Callable[..., Any]:
