@@ -223,9 +223,8 @@ class Query:
             widened: list[str] = []
             for ident in front:
                 edges = [*self.view.edges_from(ident, names), *self.view.edges_to(ident, names)]
-                edges += [
-                    edge for ref in refs for way in (True, False) for edge in self._edges(ident, ref, outgoing=way)
-                ]
+                for ref in refs:
+                    edges += [*self._edges(ident, ref, outgoing=True), *self._edges(ident, ref, outgoing=False)]
                 for edge in sorted(edges, key=lambda edge: edge[:3]):
                     other = edge.target if edge.source == ident else edge.source
                     if other not in came and self.view.entity(other) is not None:

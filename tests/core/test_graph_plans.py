@@ -270,6 +270,33 @@ def test_related_is_seen_from_both_ends_and_under_either_name():
     assert [way for _, way, _ in asked.related("p_001", None, "both")] == ["incoming"]
 
 
+def test_a_property_that_is_a_ref_is_a_step_where_it_is_named():
+    rules = schema("""
+    types:
+      Person: {open: true}
+      Task: {properties: {title: string, assignee: ref(Person), blockers: "ref(Task)[]"}}
+      Note: {open: true}
+    relations: {about: {}}
+    """)
+    held = (
+        *(create(one, "Person") for one in ("p", "q")),
+        create("t", "Task", assignee="p"),
+        create("u", "Task", assignee="p", blockers=["t"]),
+        create("n", "Note", assignee="p"),  # no ref in a note
+        relate("n", "about", "u"),
+    )
+    asked = Query(graph(rules, *held), rules)
+    assert [entity.id for _, _, entity in asked.related("p", "assignee", "incoming")] == ["t", "u"]
+    assert [entity.id for entity in asked.walk("n", hops_of("about/blockers/assignee/~assignee", ()))] == ["t", "u"]
+    assert [edge[:3] for edge in asked.path("n", "t", ["about", "blockers"], 5)] == [
+        ("n", "about", "u"),
+        ("u", "blockers", "t"),
+    ]
+    # Without names only relations are looked at, as the skill does.
+    assert list(asked.related("p", None, "both")) == []
+    assert asked.path("p", "t", (), 5) == []
+
+
 def test_a_shortest_path_runs_over_relations_in_either_direction():
     rules = schema("types: {T: {}}\nrelations: open")
     held = [*(create(one, "T") for one in "abcd"), relate("a", "r", "b"), relate("c", "s", "b"), relate("c", "r", "d")]
