@@ -176,7 +176,7 @@ class PartDecoder:
         times = (read_time(found, self._tz) for found in (object_of(part, "time").get("start"), row.get("at")))
         at = next((time for time in times if time is not None), None)
         if row.get("role") != "assistant":
-            return Item(RecordKind.RECOGNISED if row.get("role") in _OTHER_ROLES else UNKNOWN.kind, at=at)
+            return Item(RecordKind.RECOGNISED if text_of(row, "role") in _OTHER_ROLES else UNKNOWN.kind, at=at)
         is_whole = row.get("table") == "session_message"
         if not is_whole and text_of(part, "type") not in _PART_TYPES:
             return Item(RecordKind.UNKNOWN, at=at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.target import Broken, Target
 
 MUTATIONS = 150
+FINDS = Path(__file__).parent / "finds"
+"""Inputs that `make fuzz` left behind, by decoder, each named by its fault."""
 
 
 @pytest.mark.parametrize("agent", formats())
@@ -53,3 +56,8 @@ def test_a_decoder_that_forgets_is_told() -> None:
     with pytest.raises(Broken, match="changes what is read"):
         for seed in records:
             target.run(seed)
+
+
+@pytest.mark.parametrize("path", sorted(FINDS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_once_broke_a_decoder_does_no_more(path: Path) -> None:
+    Target(path.parent.name).run(Seed.unpacked(path.read_bytes()))
