@@ -259,9 +259,7 @@ def _blocks(kind: str, item: Mapping[str, object], text: str) -> Iterator[Block]
             yield Block(Author.THINKING, thought)
     else:
         call = tool_call(*_name_and_input(kind, item))
-        call_id = identifier(item.get("call_id"))
-        is_random = call_id is not None and len(call_id) >= _RANDOM_ID_CHARS
-        yield Block(Author.AGENT_TOOL_INPUT, call.written, call_id if is_random else None, call)
+        yield Block(Author.AGENT_TOOL_INPUT, call.written, identifier(item.get("call_id")), call)
 
 
 def _name_and_input(kind: str, item: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
