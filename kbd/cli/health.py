@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import click
 
 from kbd.cli.known import Known, known_bases
-from kbd.cli.output import emit, emit_json
+from kbd.cli.output import emit, emit_json, fields_of
 from kbd.cli.screen import Screen
 from kbd.cli.session import Session
 from kbd.config import Config
@@ -40,7 +40,7 @@ def status(session: Session, as_json: bool) -> int:
         told = _situation(session, config, ledger, bases)
         said = assess(told)
         if as_json:
-            emit_json(asdict(said))
+            emit_json(fields_of(said))
         else:
             for line in Screen(told, said).lines():
                 emit(line)

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from kbd.cli.session import Session
 from kbd.config import BaseConfig, Config
 from kbd.config.policies import decay_policy
-from kbd.core.decay import DecayPolicy, Forecast, forecast
+from kbd.core.decay import DecayPolicy, Forecast, forecasts
 from kbd.errors import UsageError
 from kbd.service.lifecycle import subjects_of
 from kbd.store import relations_cache
@@ -73,8 +73,9 @@ def _known(
 ) -> Known:
     if ledger is None or row is None:
         return Known(name, policy, None, (), {}, related)
-    subjects = subjects_of(ledger.db, row.id, policy, related.relations or (), today)
+    entries = entries_of(ledger.db, row.id)
+    subjects = subjects_of(ledger.db, row.id, policy, related.relations or (), today, entries)
     # Nothing falls before the next pass, and a day that has had its pass gets no second one.
     start = today if row.last_pass is None else max(today, row.last_pass + timedelta(days=1))
-    forecasts = {int(subject.id): forecast(subject, policy, start) for subject in subjects}
-    return Known(name, policy, row, entries_of(ledger.db, row.id), forecasts, related)
+    days = forecasts(subjects, policy, start)
+    return Known(name, policy, row, entries, {int(entry): one for entry, one in days.items()}, related)

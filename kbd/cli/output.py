@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Literal
 
 import click
@@ -19,14 +19,21 @@ _FAMILIAR_WIDTH = 100
 _UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def fields_of(value: object) -> dict[str, object]:
+    """Return a slotted dataclass as an object; TypeError if it is none."""
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def emit_json(answer: dict[str, object]) -> None:
-    """Print an answer as one line of JSON, led by its version.
+    """Print an answer as one line of JSON, led by its version; dataclasses in it become objects.
 
     What a terminal would obey and JSON lets through (C1 controls, bidi overrides) is escaped, not taken out: a
     program reads the exact text.
     """
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps({"version": 1} | answer, ensure_ascii=ascii_only)
+    text = json.dumps({"version": 1} | answer, ensure_ascii=ascii_only, default=fields_of)
     click.echo(_UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 

@@ -6,7 +6,6 @@ so that each fault has its own line.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType, UnionType
 from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
@@ -149,6 +148,8 @@ def shown(value: Value) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `did you mean X?` for the known word most like `word`, else ""."""
+    import difflib  # noqa: PLC0415 - of use only where the configuration is at fault
+
     close = difflib.get_close_matches(word[:100], sorted(known), n=1)
     return f"did you mean {close[0]}?" if close else ""
 

@@ -17,10 +17,9 @@ from kbd.core.haystack import Haystack
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
-from kbd.core.normal import SEPARATORS
+from kbd.core.normal import ECHO_CHARS, SEPARATORS
 from kbd.core.ownoutput import is_led_by_handle, own_output
 
-ECHO_CHARS = 20
 LISTED_OWN_CHARS = 8
 LISTED_ENTRIES = 5
 LISTED_SHARE = 0.6

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
+from operator import attrgetter
 
 from kbd.core.model import EntryId, Problem, State
 from kbd.core.sight import Sight
@@ -144,6 +145,9 @@ class Forecast:
     archived_on: date | None
 
 
+_all_but_id_and_title = attrgetter(*[field.name for field in fields(Subject)][2:])
+
+
 def plan(subjects: Iterable[Subject], policy: DecayPolicy, today: date, sight: Sight) -> Plan:
     """Return the steps due on `today`: at most one for each entry, falls within the brake.
 
@@ -206,6 +210,18 @@ def forecast(subject: Subject, policy: DecayPolicy, today: date) -> Forecast:
         return Forecast(None, None)
     fall = _fall_from(subject, policy, start)
     return Forecast(dormant_on, date.fromordinal(fall) if fall < _NEVER else None)
+
+
+def forecasts(subjects: Iterable[Subject], policy: DecayPolicy, today: date) -> dict[EntryId, Forecast]:
+    """Return the forecast of each; entries with the same dates in the same state share one."""
+    found: dict[EntryId, Forecast] = {}
+    known: dict[tuple[object, ...], Forecast] = {}
+    for subject in subjects:
+        alike = _all_but_id_and_title(subject)
+        if alike not in known:
+            known[alike] = forecast(subject, policy, today)
+        found[subject.id] = known[alike]
+    return found
 
 
 def is_evergreen(subject: Subject, policy: DecayPolicy) -> bool:

@@ -11,8 +11,7 @@ from kbd.core.splice import Edit, apply
 from kbd.core.tagging import tag_edit
 from kbd.errors import Refused
 from kbd.store.locks import Locks
-from kbd.store.notes import Deferred, Written, rewrite
-from kbd.store.rewrite import save_conflict
+from kbd.store.rewrite import Deferred, Written, rewrite, save_conflict
 
 
 @dataclass(frozen=True, slots=True)

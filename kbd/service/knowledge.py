@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from kbd.core import entries as markdown
-from kbd.core.cite import ECHO_CHARS
 from kbd.core.classify import classify
 from kbd.core.handles import handle
 from kbd.core.model import Entry, Pair, Problem, State
+from kbd.core.normal import ECHO_CHARS
 from kbd.core.pairing import Seen, pair_up
 from kbd.core.sidecar import with_values
 from kbd.core.wording import is_unmatchable, wording_digest

@@ -103,10 +103,15 @@ def last_pass(db: sqlite3.Connection, base: int) -> date | None:
 
 
 def subjects_of(
-    db: sqlite3.Connection, base: int, policy: DecayPolicy, relations: Sequence[Relation], today: date
+    db: sqlite3.Connection,
+    base: int,
+    policy: DecayPolicy,
+    relations: Sequence[Relation],
+    today: date,
+    rows: Sequence[EntryRow] | None = None,
 ) -> list[Subject]:
-    """Return all entries of a base as decay sees them."""
-    rows = lessons.entries_of(db, base)
+    """Return all entries of a base as decay sees them; `rows` are those entries, where they are known already."""
+    rows = lessons.entries_of(db, base) if rows is None else rows
     return _subjects(db, rows, rows, relations, _clock(db, base, policy, today), today)
 
 
@@ -149,6 +154,8 @@ def _subject(
 
 def _superseded(rows: Sequence[EntryRow], relations: Sequence[Relation]) -> dict[str, date | None]:
     """Return normalised title → day, for what a live entry supersedes."""
+    if not any(relation.p == "supersedes" for relation in relations):
+        return {}
     live = {r.norm: r for r in rows if r.state is not State.ARCHIVED}
     names = {key: r.norm for r in rows for key in (r.norm, r.title.casefold(), r.handle, r.ident) if key}
     found: dict[str, date | None] = {}

@@ -16,9 +16,10 @@ from kbd.core.model import Problem
 from kbd.core.normal import normalise
 from kbd.core.splice import Edit
 from kbd.core.undoing import of_edits
-from kbd.store import notes
+from kbd.store import rewrite
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import KeptFile, read_regular
+from kbd.store.gitstate import in_git
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
@@ -107,12 +108,12 @@ class Projector:
             outcome = rewrite_held(
                 job.target, job.edit, self.locks, Quiet(self.real_now, quiet, own_mtime_ns), create=self.policy.sidecars
             )
-        if isinstance(outcome, notes.Deferred):
+        if isinstance(outcome, rewrite.Deferred):
             return Written(
                 0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None
             )
         self.waiting.pop(path, None)
-        if isinstance(outcome, notes.Unchanged):
+        if isinstance(outcome, rewrite.Unchanged):
             return Written(0, (), None)
         job.confirm(outcome)
         return Written(len(job.due), _save_late(job.target, outcome), outcome.kept)
@@ -121,12 +122,12 @@ class Projector:
         """Return for how long writes to a file are still collected; 0 if it may be written."""
         if self.policy.immediate or wrote_at is None:
             return 0.0
-        every = self.policy.git_every_seconds if notes.in_git(path) else self.policy.every_seconds
+        every = self.policy.git_every_seconds if in_git(path) else self.policy.every_seconds
         age = self.real_now - wrote_at
         return max(every - age, 0.0) if age >= 0 else 0.0
 
 
-def _save_late(path: str, outcome: notes.Written) -> tuple[Problem, ...]:
+def _save_late(path: str, outcome: rewrite.Written) -> tuple[Problem, ...]:
     """Save what an editor wrote at the last instant beside the file."""
     if outcome.late is None:
         return ()
@@ -177,7 +178,7 @@ class _Job:
                     due_marker=(row.state is row.state.DORMANT) if markers else None,
                 )
 
-    def confirm(self, written: notes.Written) -> None:
+    def confirm(self, written: rewrite.Written) -> None:
         """Note that the values stand in the file, and where its entries stand now."""
         with self.projector.ledger.transaction() as db:
             for row in self.due:
@@ -191,7 +192,7 @@ class _Job:
             undo.record(db, undo.COUNTERS, self.path, changes, now, ids={row.norm: row.id for row in self.due})
         self.resync(self._described(written))
 
-    def _described(self, written: notes.Written) -> NoteFile:
+    def _described(self, written: rewrite.Written) -> NoteFile:
         return describe(self.path, written.data)
 
 
@@ -221,5 +222,5 @@ class _SidecarJob(_Job):
         self._intend(False)
         return sidecar.render(lines) if self.due else data
 
-    def _described(self, written: notes.Written) -> NoteFile:
+    def _described(self, written: rewrite.Written) -> NoteFile:
         return describe(self.path, read_regular(self.path, MAX_BYTES))

@@ -10,14 +10,13 @@ from kbd.core import relyaml
 from kbd.core.model import Problem, Relation
 from kbd.core.relate import archivable, expire
 from kbd.errors import ChangedUnderneath, FileUnreadable, LockTimeout, Refused
-from kbd.store import notes
 from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, growth
 from kbd.store.ledger.lessons import day
 from kbd.store.locks import Locks
 from kbd.store.relations import move_to_archive
 from kbd.store.relations_cache import Related
-from kbd.store.rewrite import Quiet
+from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, rewrite
 
 MAX_BYTES = 16 << 20
 
@@ -42,7 +41,7 @@ def write_relations(
         return []
     problem = _attempt(
         path,
-        lambda: notes.rewrite(
+        lambda: rewrite(
             path, lambda data: _merged(data, due, path), locks, quiet_seconds=quiet_seconds, now=real_now, create=True
         ),
     )
@@ -78,7 +77,7 @@ def age(
     return []
 
 
-def _attempt(path: str, change: Callable[[], notes.Written | notes.Unchanged | notes.Deferred]) -> Problem | None:
+def _attempt(path: str, change: Callable[[], Written | Unchanged | Deferred]) -> Problem | None:
     """Change a relations file; return why it could not be changed, None if it was."""
     try:
         outcome = change()
@@ -88,7 +87,7 @@ def _attempt(path: str, change: Callable[[], notes.Written | notes.Unchanged | n
         return Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again")
     except Refused as exc:
         return Problem("relations_refused", path, exc.what, exc.hint)
-    if isinstance(outcome, notes.Deferred):
+    if isinstance(outcome, Deferred):
         return Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may")
     return None
 

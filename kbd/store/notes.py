@@ -11,20 +11,6 @@ from dataclasses import dataclass, field
 
 from kbd.core.model import Problem
 from kbd.store.descriptors import is_utf8, shown, strerror
-from kbd.store.gitstate import in_git
-from kbd.store.rewrite import Deferred, Unchanged, Written, rewrite
-
-__all__ = [
-    "Deferred",
-    "Listing",
-    "Unchanged",
-    "Written",
-    "archive_of",
-    "in_git",
-    "is_archive",
-    "knowledge_files",
-    "rewrite",
-]
 
 _MAGIC = re.compile(r"[*?[]")
 # Obsidian, Dropbox (also its case conflicts), Nextcloud, Syncthing, and kbd's own.
