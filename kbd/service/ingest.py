@@ -188,7 +188,7 @@ class _Batch:
         self.sessions: dict[str, date] = {}
         self.dirty: set[int] = set()
         self.records = self.messages = 0
-        self.identity = Identity(self.db, source.format.agent, row.id)
+        self.identity = Identity(self.db, source.format.agent, row.id, found.path)
         self.known: set[str] = set()
         self.silence = Silence()
 

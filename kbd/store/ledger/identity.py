@@ -6,6 +6,7 @@ is recognised by how sessions begin (see kinship.py), for which all that a file 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -13,18 +14,21 @@ from itertools import chain
 from kbd.core.copies import Saying
 from kbd.core.model import Message
 from kbd.core.normal import normalise
+from kbd.errors import FileUnreadable
+from kbd.store import tail
 from kbd.store.ledger import facts
-from kbd.store.ledger.beginnings import EQUAL_MESSAGES, forget_beginnings, note_beginning
+from kbd.store.ledger.beginnings import forget_beginnings, note_beginning
 from kbd.store.ledger.kinship import Kin, Kinship, microseconds, note_lineage
 from kbd.store.ledger.tellings import Tellings, forget_places
+from kbd.store.ledger.transcripts import file_row
 
 
 class Identity:
     """Identities of the messages in one batch of one file, within its transaction."""
 
-    def __init__(self, db: sqlite3.Connection, agent: str, file: int) -> None:
-        """Take the agent, whose name is part of every key, and the id of the file."""
-        self._db, self._agent, self._file = db, agent, file
+    def __init__(self, db: sqlite3.Connection, agent: str, file: int, path: str) -> None:
+        """Take the agent, whose name is part of every key, and the file: its id, and where it is now."""
+        self._db, self._agent, self._file, self._path = db, agent, file, path
         self._tellings = Tellings(db)
         self._kinship = Kinship(db, self._tellings)
         self._twins: dict[str, tuple[str, ...]] = {}
@@ -92,12 +96,23 @@ class Identity:
                 threads.setdefault(message.thread, []).append(message)
         dirty: set[int] = set()
         for thread, messages in threads.items():
-            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages[:EQUAL_MESSAGES])
-            begun = note_beginning(self._db, self._file, thread, said)
+            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages)
+            begun = note_beginning(self._db, self._file, thread, said, self._continues)
             self._twins[thread] = begun.twins
             if begun.is_told_now and begun.twins:
                 dirty |= self._kinship.settle(self._file, thread, begun.twins)
         return dirty
+
+    def _continues(self, other: int) -> bool:
+        """Tell whether another transcript is gone and this one begins with all that was read of it."""
+        known = file_row(self._db, other)
+        position = known.position
+        if position is None or position.cursor or os.path.lexists(known.path):
+            return False
+        try:
+            return tail.holds(self._path, position)
+        except (FileNotFoundError, FileUnreadable):  # reading it says what is wrong
+            return False
 
 
 def _words(message: Message) -> str:
