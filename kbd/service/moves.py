@@ -258,5 +258,4 @@ def both_files(path: str) -> tuple[str, str]:
     """Return the paths of the live file and its archive, of which `path` is one."""
     if not notes.is_archive(path):
         return path, notes.archive_of(path)
-    stem, suffix = os.path.splitext(path)
-    return stem[: -len("-archive")] + suffix, path
+    return notes.live_of(path), path

@@ -12,7 +12,7 @@ from kbd.errors import FileUnreadable
 from kbd.store.files import read_regular
 from kbd.store.identity import inode, modified_ns
 from kbd.store.ledger.lessons import NoteRow
-from kbd.store.notes import archive_of, is_archive, knowledge_files
+from kbd.store.notes import archive_of, is_archive, knowledge_files, live_of
 
 MAX_BYTES = 64 << 20
 NEVER_NS = -1
@@ -76,6 +76,7 @@ def read_base(
     lost = [p for p in known if any(p.startswith(folder.rstrip("/") + "/") for folder in listing.unlisted)]
     paths = [*listing.files]
     paths += [a for a in (archive_of(p) for p in listing.files) if os.path.lexists(a)]
+    paths += [a for a in listing.archives if a in known or _is_orphan(a)]
     # Archives whose file went; and what stands, as a folder or the like, where a file was: unreadable, not gone.
     rest = (p for p in known if p not in paths and os.path.lexists(p))
     paths += [p for p in rest if known[p].archive or not os.path.isfile(p)]
@@ -93,6 +94,16 @@ def read_base(
         if p not in read
     )
     return files, problems
+
+
+def _is_orphan(path: str) -> bool:
+    """Tell whether an archive that no file stands beside holds what kbd archived: a name alone says little."""
+    if os.path.lexists(live_of(path)):
+        return False
+    try:
+        return b"decay:archived" in read_regular(path, MAX_BYTES)
+    except (FileNotFoundError, FileUnreadable):
+        return False
 
 
 def _read(path: str, row: NoteRow | None) -> NoteFile:

@@ -29,11 +29,13 @@ class Listing:
         problems: one per folder that is not there or cannot be listed, and per name that is not UTF-8
             (`knowledge_unreadable`).
         unlisted: these folders; what was known to lie in them is unread, not gone.
+        archives: what the globs find besides that has the name of an archive; its file may be gone.
     """
 
     files: tuple[str, ...]
     problems: tuple[Problem, ...]
     unlisted: tuple[str, ...]
+    archives: tuple[str, ...] = ()
 
 
 def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
@@ -60,7 +62,13 @@ def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
     ]
     unnamable = {path for path in files.values() if not is_utf8(path)}
     problems += [Problem("knowledge_unreadable", shown(p), "its name is not UTF-8", "rename it") for p in unnamable]
-    return Listing(tuple(sorted({*files.values()} - unnamable)), tuple(problems), tuple(search.unlisted))
+    archives = (path for path in sorted(set(found)) if is_archive(path) and os.path.basename(path)[0] != ".")
+    return Listing(
+        tuple(sorted({*files.values()} - unnamable)),
+        tuple(problems),
+        tuple(search.unlisted),
+        tuple(path for path in archives if is_utf8(path) and os.path.isfile(path)),
+    )
 
 
 def is_archive(path: str) -> bool:
@@ -72,6 +80,12 @@ def archive_of(path: str) -> str:
     """Return the path of a file's archive: `NAME-archive.md` beside `NAME.md`."""
     stem, suffix = os.path.splitext(path)
     return f"{stem}{_ARCHIVE}{suffix}"
+
+
+def live_of(path: str) -> str:
+    """Return the path of the file whose archive this is."""
+    stem, suffix = os.path.splitext(path)
+    return stem[: -len(_ARCHIVE)] + suffix
 
 
 def _is_never_taken(name: str) -> bool:
