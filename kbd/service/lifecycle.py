@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 
 from kbd.core.decay import DecayPolicy, Plan, Subject, Transition, plan, revival
 from kbd.core.model import EntryId, Relation, State
+from kbd.core.normal import normalise
 from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sight, day_has_begun
 from kbd.store.ledger import Ledger, lessons
 from kbd.store.ledger.lessons import EntryRow, day
@@ -153,19 +154,19 @@ def _subject(
 
 
 def _superseded(rows: Sequence[EntryRow], relations: Sequence[Relation]) -> dict[str, date | None]:
-    """Return normalised title → day, for what a live entry supersedes."""
+    """Return normalised title → day, for what a live entry supersedes; of several, the last one to do so."""
     if not any(relation.p == "supersedes" for relation in relations):
         return {}
     live = {r.norm: r for r in rows if r.state is not State.ARCHIVED}
-    names = {key: r.norm for r in rows for key in (r.norm, r.title.casefold(), r.handle, r.ident) if key}
+    names = {key: r.norm for r in rows for key in (r.norm, r.handle, r.ident) if key}
     found: dict[str, date | None] = {}
     for relation in relations:
         if relation.p != "supersedes" or relation.e is not None:
             continue
-        newer = names.get(relation.s.casefold()) or names.get(relation.s)
-        older = names.get(relation.o.casefold()) or names.get(relation.o)
+        newer, older = (names.get(normalise(end)) or names.get(end) for end in (relation.s, relation.o))
         if newer in live and older is not None and older != newer:
-            found[older] = relation.c or relation.u
+            on, earlier = relation.c or relation.u, found.get(older, date.min)
+            found[older] = max(on, earlier) if on and earlier else None
     return found
 
 

@@ -149,3 +149,19 @@ def test_superseded_entry_turns_dormant_at_once(life: Life) -> None:
     life.lived(start)
     life.lived(start + DAY)
     assert life.states() == {"The old way of doing it": "dormant", "The new way of doing it": "active"}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_entry_cited_between_two_successors_is_superseded_by_the_later_one(order: tuple[int, int], life: Life) -> None:
+    start = date(2026, 1, 1)
+    old = entry("Don’t do it the old way", "2025-10-01", comment="ref:1 | last:2025-12-01 | decay:active")
+    newer = entry("A newer way of doing it", "2025-11-01") + entry("The newest way of it", "2025-12-20")
+    life.live.write_text(old + newer)
+    relations = [
+        "- {s: A newer way of doing it, p: supersedes, o: \"Don't do it the old way\", c: 2025-11-01, u: 2025-11-01}\n",
+        "- {s: The newest way of it, p: supersedes, o: \"Don't do it the old way\", c: 2025-12-20, u: 2025-12-20}\n",
+    ]
+    (life.root / "kb" / ".knowledge-graph.yaml").write_text("".join(relations[i] for i in order))
+    life.lived(start)
+    life.lived(start + DAY)
+    assert life.states()["Don’t do it the old way"] == "dormant"
