@@ -18,8 +18,8 @@ EntryId = NewType("EntryId", int)
 BREAK = "\n\n\ufdd0\n\n"
 """Stands between texts of one tool call that are not one text: fields, shell segments, hunks of a patch.
 
-U+FDD0 is no character (Unicode, noncharacters), so that no title and no entry's own text spans it; a paragraph of its own
-ends what is read by lines or entries.
+U+FDD0 is no character (Unicode, noncharacters), so that no title and no entry's own text spans it; a paragraph of its
+own ends what is read by lines or entries.
 """
 
 
@@ -121,11 +121,13 @@ class Line:
         start: character offset in the block's text.
         at: the line's time.
         observed: the time is the time of reading, not one that the record carries.
+        offset: byte offset of the line in its file.
     """
 
     start: int
     at: datetime
     observed: bool
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class Message:
         copied_from: sessions whose records this file declares to begin with (a fork, a resumed copy), nearest first.
         before: the end of the text that the first block, if a text, goes on from (an earlier fragment of the message).
         thread: the session's own id where one file holds several that count for one; "" otherwise.
-        renumbered: copies of it in declared lineage carry other ids; they are told by their words.
+        renumbered: copies of it carry other ids; they are told by their words.
+        is_time_lent: `at` is the time of the session or of a message before, since the record carries none.
     """
 
     native_id: str | None
@@ -172,6 +175,7 @@ class Message:
     before: str = ""
     thread: str = ""
     renumbered: bool = False
+    is_time_lent: bool = False
 
 
 class RecordKind(enum.Enum):

@@ -193,8 +193,8 @@ class TextDecoder:
         if not lines:
             return ()
         starts, at = [], 0
-        for _, text, micros, observed in lines:
-            starts.append(Line(at, from_micros(micros) or EPOCH, observed))
+        for offset, text, micros, observed in lines:
+            starts.append(Line(at, from_micros(micros) or EPOCH, observed, offset))
             at += len(text) + 1
         block = Block(Author.AGENT_TEXT, "\n".join(text for _, text, _, _ in lines))
         return (

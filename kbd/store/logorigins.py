@@ -30,7 +30,7 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
         return row
     transcripts.set_first_line(db, row.id, line)
     others = [o for o in transcripts.with_first_line(db, row.source, line) if o.id != row.id]
-    copied = [(other.session == row.session, found) for other in others if (found := _copied(row, other))]
+    copied = [(_is_same_log(row, other), found) for other in others if (found := _copied(row, other))]
     _, origins = max(copied, key=lambda one: (one[0], one[1][-1].end), default=(True, ()))
     transcripts.set_origins(db, row.id, origins)
     return transcripts.file_row(db, row.id)
@@ -38,17 +38,26 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
 
 def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
     """Return whose the first bytes of a log are that are a copy of another's; empty if none are."""
-    is_rotated = row.session == other.session and row.relpath != text_session(row.relpath)
+    is_same = _is_same_log(row, other)
+    is_rotated = is_same and row.relpath != text_session(row.relpath)
     read = _as_read(row, other)
     if read and is_rotated:
         return read
     length, lines = _in_common(row, other)
-    if length and (row.session == other.session or lines >= COPIED_LINES):
+    if length and (is_same or lines >= COPIED_LINES):
         return other.origins_up_to(length)
     if read and lines_before(row.path, read[-1].end) >= COPIED_LINES:
         # The other file no longer holds these lines: a copy by their times, but without times they are its own.
         return tuple(Origin(o.end, row.stream, o.session) for o in read)
     return ()
+
+
+def _is_same_log(row: FileRow, other: FileRow) -> bool:
+    """Tell whether two files are rotations of one log, by the session of the other or by where it is now.
+
+    A renamed log keeps its session, but its rotations have the new name.
+    """
+    return row.session == other.session or text_session(row.relpath) == text_session(other.relpath)
 
 
 def _as_read(row: FileRow, other: FileRow) -> tuple[Origin, ...]:

@@ -83,7 +83,7 @@ def listed_lines(text: str) -> list[bool]:
     starts = [0]
     for line in text.split("\n")[:-1]:
         starts.append(starts[-1] + len(line) + 1)
-    lines = [Line(start, datetime(2026, 6, 10, tzinfo=UTC), observed=True) for start in starts]
+    lines = [Line(start, datetime(2026, 6, 10, tzinfo=UTC), observed=True, offset=start) for start in starts]
     reading = read_block(text, MATCHER, LEXICON)
     assert reading is not None
     judged = judge_lines(text, reading, lines, {1: 3}, MatchPolicy(listing_min=2))
