@@ -39,12 +39,14 @@ class LineOfRecords:
     Attributes:
         records: the objects in it, in order; a skimmed one has only the fields the skim kept.
         others: number of JSON values that are no objects; legal, without meaning.
-        damaged: some of the line is no JSON.
+        damaged: some of the line is no JSON, or no line end stands between records.
+        glued: all of the line is JSON.
     """
 
     records: tuple[Json, ...] = ()
     others: int = 0
     damaged: bool = False
+    glued: bool = False
 
 
 Skim = Callable[[bytes], Json | None]
@@ -92,15 +94,21 @@ def read_all(data: bytes) -> Json | None:
     return None
 
 
-def decode_record(record: Record, skim: Skim, is_record: IsRecord, item: Callable[[Json, int], Item]) -> Decoded:
-    """Decode one line with `item`, which takes a record and the offset of its line."""
+def decode_record(
+    record: Record, skim: Skim, is_record: IsRecord, item: Callable[[Json, int], Item], *, may_glue: bool = False
+) -> Decoded:
+    """Decode one line with `item`, which takes a record and the offset of its line.
+
+    `may_glue` says that the agent writes whole records without a line end between them, which is no damage.
+    """
     line = read_line(record.data, skim, is_record)
     if len(line.records) == 1 and not line.others and not line.damaged:  # nearly always
         one = item(line.records[0], record.offset)
         return Decoded((one.kind,), one.messages, one.at)
     items = [item(found, record.offset) for found in line.records]
     items += [IGNORED] * line.others
-    return gather(items + [Item(RecordKind.MALFORMED)] * line.damaged)
+    is_damaged = line.damaged and not (may_glue and line.glued)
+    return gather(items + [Item(RecordKind.MALFORMED)] * is_damaged)
 
 
 def read_value(data: bytes) -> object:
@@ -131,7 +139,15 @@ def _read_patiently(data: bytes, is_record: IsRecord) -> LineOfRecords:
     if end == len(text):
         padded = b"\x00" in data[: data.find(stripped[:1])] or data.endswith(b"\x00")
         return LineOfRecords((value,), damaged=padded) if isinstance(value, dict) else LineOfRecords(others=1)
-    return LineOfRecords(tuple(_salvage(text, is_record)), damaged=True)
+    return LineOfRecords(tuple(_salvage(text, is_record)), damaged=True, glued=_is_glued(text))
+
+
+def _is_glued(text: str) -> bool:
+    at = 0
+    while 0 <= at < len(text):
+        blank = _BLANK.match(text, at)
+        at = _decode(text, blank.end() if blank else at)[1]
+    return at == len(text)
 
 
 def _salvage(text: str, is_record: IsRecord) -> Iterator[Json]:

@@ -62,7 +62,7 @@ class QwenDecoder:
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
-        return decode_record(record, _skim, _is_record, self._item)
+        return decode_record(record, _skim, _is_record, self._item, may_glue=True)
 
     def flush(self) -> Decoded:
         """Return nothing: no record stays open."""
