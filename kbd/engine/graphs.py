@@ -12,27 +12,25 @@ from dataclasses import dataclass, field, replace
 from kbd.config import BaseConfig, GraphConfig
 from kbd.core.bridge import Knowledge
 from kbd.core.model import Problem
-from kbd.core.schema import Schema
 from kbd.engine.frame import Frame
 from kbd.engine.watching import Watched
 from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged, LockTimeout
-from kbd.service.graph.checking import validate_appended
-from kbd.service.graph.reading import Place, opened
+from kbd.service.graph.checking import judge_appended
+from kbd.service.graph.reading import Place
 from kbd.service.graph.schemas import Faulty, load_schema
-from kbd.store.eventlog import START, Position
 from kbd.store.ledger import lessons
 from kbd.store.relations_cache import Related
 
-SMALL_BYTES = 4 << 20
-"""Up to this size a log is validated whole when it changes; of a larger one only what is new since the start."""
+PIECE_BYTES = 1 << 20
+"""So much of what is new in a log, and of what was never looked at, is validated in one pass."""
 SHOWN = 100
 
 
 @dataclass(slots=True)
 class _Seen:
     stamp: tuple[object, ...]
-    end: Position
     problems: list[Problem]
+    is_whole: bool = True
 
 
 @dataclass(slots=True)
@@ -56,45 +54,27 @@ class GraphWatch:
                 continue
             stamp = (*_stamp(base.graph.log), *_stamp(base.graph.schema))
             seen = self.seen.get(base.graph.log)
-            if seen is None or seen.stamp != stamp:
-                seen = self.seen[base.graph.log] = self._validate(base, base.graph, stamp, seen)
+            if seen is None or seen.stamp != stamp or not seen.is_whole:
+                seen = self.seen[base.graph.log] = self._validate(base, base.graph, stamp)
             yield from seen.problems
 
-    def _validate(
-        self,
-        base: BaseConfig,
-        graph: GraphConfig,
-        stamp: tuple[object, ...],
-        before: _Seen | None,
-    ) -> _Seen:
+    def _validate(self, base: BaseConfig, graph: GraphConfig, stamp: tuple[object, ...]) -> _Seen:
         place = Place(graph.log, graph.schema, self.frame.state_dir)
-        end = START if before is None else before.end
         try:
-            schema = load_schema(graph.schema)
-            since = START
-            if os.path.getsize(graph.log) > SMALL_BYTES:
-                since = _end(place, schema) if before is None else before.end
-            found = validate_appended(place, schema, since, lambda: self._knowledge(base))
+            schema, schema_id = load_schema(graph.schema), repr(_stamp(graph.schema))
+            judged = judge_appended(place, schema, schema_id, lambda: self._knowledge(base), PIECE_BYTES)
         except Faulty as exc:
-            return _Seen(stamp, end, [replace(p, where=f"{graph.schema}: {p.where}") for p in exc.problems[:SHOWN]])
+            return _Seen(stamp, [replace(p, where=f"{graph.schema}: {p.where}") for p in exc.problems[:SHOWN]])
         except (LedgerDamaged, FileUnreadable, FileUnwritable, LockTimeout) as exc:
-            return _Seen(
-                stamp, end, [Problem("graph_unreadable", graph.log, exc.what, exc.hint or "`kbd graph validate`")]
-            )
-        carried = before.problems if since != START and before is not None else []
+            return _Seen(stamp, [Problem("graph_unreadable", graph.log, exc.what, exc.hint or "`kbd graph validate`")])
         folder = os.path.dirname(graph.log)
-        fresh = [replace(p, where=os.path.join(folder, p.where)) for p in found.problems]
-        return _Seen(stamp, found.end, [*carried, *fresh][-SHOWN:])
+        found = [replace(p, where=os.path.join(folder, p.where)) for p in judged.problems]
+        return _Seen(stamp, found[-SHOWN:], judged.is_whole)
 
     def _knowledge(self, base: BaseConfig) -> Knowledge:
         ids = {spec.name: spec.id for _, spec in self.frame.bases()}
         entries = lessons.entries_of(self.frame.ledger.db, ids[base.name])
         return Knowledge(entries, list(self.relations_of(base.relations).relations or ()))
-
-
-def _end(place: Place, schema: Schema) -> Position:
-    with opened(place, schema) as graph:
-        return graph.end
 
 
 def _stamp(path: str) -> tuple[object, ...]:

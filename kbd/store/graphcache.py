@@ -89,6 +89,14 @@ class GraphCache:
         rows = self._db.execute("SELECT line, code, detail, who FROM faults WHERE line>? ORDER BY line", (after_line,))
         return [(line, Fault(code, detail), who) for line, code, detail, who in rows]
 
+    def kept(self, key: str) -> str:
+        """Return a text that was kept with the graph; "" if there is none, or the log was read anew since."""
+        return self._known().get(f"kept.{key}", "")
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep a text with the graph, as long as its log only grows."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (f"kept.{key}", text))
+
     def _known(self) -> dict[str, str]:
         return dict(self._db.execute("SELECT key, value FROM meta"))
 
@@ -122,6 +130,7 @@ class GraphCache:
             if file is not None:
                 self._read(Log(file), state, faults, _stamp(file))
             self.view.fill(state)
+        self._db.execute("DELETE FROM meta WHERE key LIKE 'kept.%'")
         self._db.execute("DELETE FROM faults")
         self._db.executemany("INSERT INTO faults VALUES (?,?,?,?)", faults)
         self._remember(file, self._kept_stamp)

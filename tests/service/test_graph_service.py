@@ -15,7 +15,7 @@ from kbd.core.schema_reading import read_schema
 from kbd.errors import LedgerDamaged, Refused
 from kbd.service.graph import checking, past
 from kbd.service.graph.changing import GraphRefused, Request, change
-from kbd.service.graph.reading import Place, opened
+from kbd.service.graph.reading import Place, no_knowledge, opened
 from kbd.service.graph.size import Size, measure
 from kbd.store import eventlog
 from tests.core.graph_world import ARTICLE, create, delete, relate, schema, update
@@ -151,51 +151,78 @@ def test_a_plan_is_whole_or_absent_under_sigkill_at_each_call(tmp_path, how):
     assert seen == {1, 3}
 
 
-def since(place, position, rules=RULES):
-    appended = checking.validate_appended(place, rules, position)
-    return [(problem.where, problem.code) for problem in appended.problems], appended.end
+def judge(place, rules=RULES, schema_id="1", most_bytes=1 << 20):
+    return checking.judge_appended(place, rules, schema_id, no_knowledge, most_bytes)
+
+
+def judged(place):
+    return [(problem.where, problem.code) for problem in judge(place).problems]
 
 
 def test_what_agents_append_is_judged_with_line_and_author(place):
     run(place, task("t"))
-    found, end = since(place, eventlog.START)
-    assert found == []
+    assert judged(place) == []
     stamp = {"timestamp": "2026-01-31T10:00:00+00:00", "agent": "mailer"}
     direct(place, {"op": "create", "entity": {"id": "u", "type": "Task", "properties": {"title": "x"}}, **stamp})
     direct(place, "{broken", {"op": "relate", "from": "t", "rel": "blocks", "to": "t", **stamp})
     direct(place, {"op": "delete", "id": "zz", **stamp})
-    appended = checking.validate_appended(place, RULES, end)
-    assert [(problem.where, problem.code) for problem in appended.problems] == [
+    problems = judge(place).problems
+    assert [(problem.where, problem.code) for problem in problems] == [
         ("graph.jsonl:3", "bad_json"),
         ("graph.jsonl:5", "unknown_id"),
         ("graph.jsonl:2: Task u", "property_missing"),
         ("graph.jsonl:4: t", "cycle"),
     ]
-    assert all("mailer" in p.what for p in appended.problems if p.code != "bad_json")
-    assert since(place, appended.end)[0] == []
+    assert all("mailer" in p.what for p in problems if p.code != "bad_json")
+    # What is wrong is said until it is mended, without being read again.
+    assert judge(place).problems == problems
 
 
 def test_what_a_later_line_mends_is_no_problem(place):
     direct(place, record_of(create("u", "Task", title="x")))
-    found, end = since(place, eventlog.START)
-    assert [code for _, code in found] == ["property_missing"]
+    assert [code for _, code in judged(place)] == ["property_missing"]
     direct(place, record_of(update("u", status="open")))
-    assert since(place, end)[0] == []
-    assert since(place, eventlog.START)[0] == []
+    assert judged(place) == []
 
 
 def test_a_deletion_that_leaves_relations_behind_is_a_problem_of_its_line(place):
     run(place, task("t"), task("u"), relate("t", "blocks", "u"))
-    _, end = since(place, eventlog.START)
+    assert judged(place) == []
     direct(place, record_of(delete("u")))
-    assert since(place, end)[0] == [("graph.jsonl:4: t blocks u", "end_dangling")]
+    assert judged(place) == [("graph.jsonl:4: t blocks u", "end_dangling")]
 
 
 def test_a_log_that_has_shrunk_is_judged_from_its_start(place):
     run(place, task("t"), task("u"))
-    _, end = since(place, eventlog.START)
+    assert judged(place) == []
     Path(place.log).write_text(json.dumps(record_of(create("c", "Cat"))) + "\n")
-    assert [code for _, code in since(place, end)[0]] == ["type_unknown"]
+    assert [code for _, code in judged(place)] == ["type_unknown"]
+
+
+def test_another_schema_is_judged_by_from_the_start(place):
+    run(place, task("t"))
+    assert judge(place).problems == []
+    assert [one.code for one in judge(place, schema("types: {Cat: {}}"), "2").problems] == ["type_unknown"]
+
+
+def test_a_long_log_is_covered_piece_by_piece_and_what_is_new_at_once(place, monkeypatch):
+    monkeypatch.setattr(eventlog, "_BLOCK_BYTES", 1000)
+    direct(place, record_of(create("bad", "Task", title="x")), *(record_of(task(f"t{n}")) for n in range(100)))
+    direct(place, record_of(create("worse", "Task", title="x")))
+    steps, found = 0, set()
+    while True:
+        step = judge(place, most_bytes=2000)
+        found = {problem.where for problem in step.problems}
+        steps += 1
+        if steps == 2:
+            direct(place, record_of(create("new", "Cat")))
+        elif steps == 3:
+            assert found == {"graph.jsonl:1: Task bad", "graph.jsonl:103: Cat new"}
+        if step.is_whole and steps > 2:
+            break
+    assert 5 < steps < 20
+    assert found == {"graph.jsonl:1: Task bad", "graph.jsonl:102: Task worse", "graph.jsonl:103: Cat new"}
+    assert judge(place, most_bytes=2000).is_whole
 
 
 def test_a_whole_log_is_checked_line_by_line_and_as_it_stands(place):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
-import textwrap
 
 import pytest
 from hypothesis import given, settings
@@ -243,37 +240,3 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(FileUnwritable):
         append(path, create("b", "T"))
     assert path.read_bytes() == before
-
-
-WRITER = textwrap.dedent("""
-    import sys
-    from pathlib import Path
-    from kbd.core.operations import Operation
-    from kbd.core.schema import Schema
-    from kbd.service.graph.changing import Request, change
-    from kbd.service.graph.reading import Place
-    log, state, name, count = sys.argv[1:]
-    rules = Schema(open_types=True, open_relations=True)
-    for number in range(int(count)):
-        made = [Operation("create", f"{name}{number}", "T", {}, at="2026-01-31T09:30:00+00:00")]
-        change(Place(log, "", Path(state)), rules, Request(lambda _: made, name))
-""")
-
-
-def write_from_two_processes(tmp_path, count):
-    path = tmp_path / "graph.jsonl"
-    # Each with a state directory of its own: the lock is on the log.
-    commands = [[sys.executable, "-c", WRITER, str(path), str(tmp_path / name), name, str(count)] for name in "ab"]
-    for process in [subprocess.Popen(command) for command in commands]:
-        assert process.wait() == 0
-    found = ids(read(path)[1])
-    assert sorted(found) == sorted(f"{name}{number}" for name in "ab" for number in range(count))
-
-
-def test_two_processes_lose_nothing(tmp_path):
-    write_from_two_processes(tmp_path, 40)
-
-
-@pytest.mark.torture
-def test_two_processes_with_10_000_operations_each_lose_nothing(tmp_path):
-    write_from_two_processes(tmp_path, 10_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,14 +16,16 @@ from kbd.core.graph_state import GraphState, Overlay, View, updated, value_key
 from kbd.core.graph_validation import Validation, validate, validate_touched
 from kbd.core.model import Problem
 from kbd.core.moments import moment_of
-from kbd.core.operations import Edge, Fault, Operation, is_note, problem_of
+from kbd.core.operations import Edge, Fault, Operation, is_note, problem_of, read_record, record_of
 from kbd.core.schema import Schema
-from kbd.service.graph.reading import Load, Place, no_knowledge, opened
-from kbd.store import eventlog
+from kbd.service.graph.reading import Load, Place, no_knowledge, view_of
+from kbd.store import eventlog, graphcache
 from kbd.store.eventlines import Line
 from kbd.store.eventlog import Position
 
 _FUTURE = timedelta(days=1)
+_KEPT = "judged"
+_SUSPECTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,48 +111,101 @@ def audit(place: Place, schema: Schema, now: datetime, load: Load = no_knowledge
     return Audit(coverage(schema, findings.tally), openings(schema), findings)
 
 
+_Placed = tuple[int, Operation]
+
+
 @dataclass(frozen=True, slots=True)
-class Appended:
-    """What was appended to a log: its problems, each with its line and its author, and the new end."""
+class Judged:
+    """What was looked at of a log: its problems, each with its line and its author.
+
+    Attributes:
+        problems: of the lines looked at, as the graph stands now.
+        is_whole: nothing of the log is left to be looked at.
+    """
 
     problems: list[Problem]
-    end: Position
+    is_whole: bool
 
 
-def validate_appended(place: Place, schema: Schema, since: Position, load: Load = no_knowledge) -> Appended:
-    """Check what someone appended to a log after a position, against the graph as it stands now.
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How far a log was looked at: what is new from `new` on, what is old from `old` up to `until`; what was wrong."""
 
-    What a later line has mended is no problem any more. Costs the new lines and what they touch.
+    old: Position
+    until: int
+    new: Position
+    suspects: tuple[_Placed, ...] = ()
+
+
+def judge_appended(place: Place, schema: Schema, schema_id: str, load: Load, most_bytes: int) -> Judged:
+    """Check what someone appended to a log, and what of it was never looked at, against the graph as it stands now.
+
+    Call after call covers the whole log at a bounded cost each: what is new, a piece of what is old, and again what was
+    wrong, for a later line may have mended it. How far it came is kept beside the cache; another schema, and a log that
+    was not only appended to, begin anew.
 
     Args:
-        place: of the graph.
-        schema: what it may hold.
-        since: `Position()`, or the `end` that an earlier call returned. A log that has shrunk is read from its start.
+        place, schema: of the graph, and what it may hold.
+        schema_id: differs for another schema.
         load: the knowledge beside it.
+        most_bytes: the size of a piece; at least one block of the log is looked at.
 
     Raises:
         LedgerDamaged, FileUnreadable, FileUnwritable: the graph cannot be read.
     """
     name = os.path.basename(place.log)
-    with opened(place, schema, load) as graph:
-        if graph.end.offset < since.offset:
-            since = Position()
-        problems = [
-            problem_of(fault, f"{name}:{line}", by)
-            for line, fault, by in graph.faults
-            if line > since.line and not is_note(fault.code)
-        ]
-        for number, operation in _operations_since(place.log, since):
-            idents, edges = _concerned(graph.own, schema, operation)
-            found = validate_touched(graph.view, schema, idents, edges)
-            problems += [_placed(one, f"{name}:{number}", operation.by) for one in found.problems]
-        return Appended(_last_of_each(problems), graph.end)
+    with graphcache.opened(place.state_dir, place.log, schema.indexed) as cache:
+        with eventlog.reading(place.log) as file:
+            cache.refresh(file)
+        mark = _recalled(cache.kept(_KEPT), schema_id) or _first(cache.end, most_bytes)
+        old, old_end = _piece(place.log, mark.old, min(mark.until, mark.old.offset + most_bytes))
+        new, new_end = _piece(place.log, mark.new, mark.new.offset + most_bytes)
+        with cache.snapshot():
+            graph = view_of(cache, place, schema, load)
+            problems = [
+                problem_of(fault, f"{name}:{line}", by) for line, fault, by in graph.faults if not is_note(fault.code)
+            ]
+            suspects: list[_Placed] = []
+            for number, operation in (*mark.suspects, *old, *new):
+                found = validate_touched(graph.view, schema, *_concerned(graph.own, schema, operation)).problems
+                problems += [_placed(one, f"{name}:{number}", operation.by) for one in found]
+                suspects += [(number, operation)] if found else []
+        cache.keep(_KEPT, _told(schema_id, _Mark(old_end, mark.until, new_end, tuple(suspects[-_SUSPECTS:]))))
+        is_whole = old_end.offset >= mark.until and new_end.offset >= graph.end.offset
+        return Judged(_last_of_each(problems), is_whole)
 
 
-def _operations_since(path: str, since: Position) -> Iterator[tuple[int, Operation]]:
+def _first(end: Position, most_bytes: int) -> _Mark:
+    """Return where to begin: a short log is all new; of a long one what comes now is new."""
+    return _Mark(Position(), 0, Position()) if end.offset <= most_bytes else _Mark(Position(), end.offset, end)
+
+
+def _recalled(text: str, schema_id: str) -> _Mark | None:
+    known, old, until, new, held = json.loads(text) if text else ("", (), 0, (), ())
+    if known != schema_id:
+        return None
+    suspects = [(number, one) for number, record in held for one in read_record(record).operations]
+    return _Mark(Position(*old), until, Position(*new), tuple(suspects))
+
+
+def _told(schema_id: str, mark: _Mark) -> str:
+    held = [(number, record_of(operation)) for number, operation in mark.suspects]
+    return json.dumps([schema_id, mark.old, mark.until, mark.new, held])
+
+
+def _piece(path: str, since: Position, until: int) -> tuple[list[_Placed], Position]:
+    """Return the operations from a position up to the block that reaches `until`, with their lines; and its end."""
+    found: list[_Placed] = []
     with eventlog.reading(path) as file:
-        for line in eventlog.Log(file, since) if file else ():
-            yield from ((line.number, operation) for operation in line.operations)
+        if file is None:
+            return [], since
+        log = eventlog.Log(file, since)
+        for piece in log.pieces():
+            if log.end.offset >= until:
+                break
+            step = 0 if isinstance(piece, Line) else 1
+            found += [(piece.number + at * step, one) for at, one in enumerate(piece.operations)]
+        return found, log.end
 
 
 def _concerned(own: View, schema: Schema, operation: Operation) -> tuple[list[str], list[Edge]]:
