@@ -12,6 +12,8 @@ PATH = f"sessions/2026/06/10/rollout-2026-06-10T09-00-00-{THREAD}.jsonl"
 
 Json = dict[str, object]
 
+RANDOM_ID = "msg_68c1a7f0e2b94d3f"
+
 
 def wrap(kind: str, payload: Json, minutes: float = 0) -> Json:
     return {"timestamp": at(minutes), "type": kind, "payload": payload}
@@ -35,8 +37,16 @@ def item(kind: str, **values: object) -> Json:
 
 
 def test_a_reply_of_the_assistant_is_a_message() -> None:
-    (message,) = messages(run(FORMAT, PATH, [meta(), reply("Per X.", id="msg_1")]))
-    assert (message.native_id, message.session, message.at, message.cwd) == ("msg_1", "T1", NOON, "/w/app")
+    (message,) = messages(run(FORMAT, PATH, [meta(), reply("Per X.", id=RANDOM_ID)]))
+    assert (message.native_id, message.session, message.at, message.cwd) == (RANDOM_ID, "T1", NOON, "/w/app")
+    assert not message.renumbered
+
+
+def test_an_id_that_numbers_an_item_is_its_own_with_its_time_and_words_only() -> None:
+    one, other = messages(run(FORMAT, PATH, [meta(), reply("Per X.", id="msg_1"), reply("Per Y.", id="msg_1")]))
+    assert one.native_id != other.native_id
+    assert one.record_id == other.record_id == "msg_1"
+    assert one.renumbered
 
 
 @pytest.mark.parametrize(
