@@ -309,6 +309,11 @@ class Daemon:
                 self._settle()
                 break
             self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
+            self._mend_watch()
+        self._mend_watch()
+
+    def _mend_watch(self) -> None:
+        """Watch anew where events do not come any more; then the next pass looks everywhere."""
         if what := self.watch.refresh():
             self.mended = f"{what} at {datetime.now(UTC):%Y-%m-%d %H:%M} UTC: all files were looked at"
             LOG.warning("watch_mended")

@@ -1,7 +1,7 @@
 """Ends a daemon that makes no progress, so that whoever keeps it alive starts it anew: not every system has a watchdog.
 
-Silence is counted in ticks of the guard's own thread, not by a clock: a process stopped or suspended for a week has missed
-no tick. A pass that never lets another thread run is ended by the kernel after as much processor time.
+Silence is counted in ticks of its own thread, not by a clock: a process stopped or suspended for a week has missed no
+tick. A pass that never lets another thread run is ended by the kernel after as much processor time.
 """
 
 from __future__ import annotations

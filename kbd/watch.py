@@ -34,6 +34,7 @@ from kbd.errors import FileUnreadable
 from kbd.store.filesystem import network_file_system
 
 MAX_HINTS = 4096
+END_SECONDS = 2.0
 _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
@@ -213,9 +214,15 @@ class Watch:
 
 
 def _end(observer: BaseObserver) -> None:
-    observer.stop()  # of one that never started, too: it holds an inotify instance
+    """Stop an observer, one that never started too: it holds an inotify instance.
+
+    It waits for its threads, and one that ended amid its work may have left a lock behind.
+    """
+    ending = threading.Thread(target=observer.stop, daemon=True)
+    ending.start()
+    ending.join(END_SECONDS)
     if observer.is_alive():
-        observer.join(timeout=2)
+        observer.join(END_SECONDS)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

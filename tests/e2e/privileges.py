@@ -48,8 +48,8 @@ def _has_own_limits() -> bool:
     if os.getuid() or ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER):
         return False
     try:
-        for table in ("uid_map", "gid_map"):
-            Path("/proc/self", table).write_text("0 0 65536\n")
+        for table, text in (("uid_map", "0 0 1"), ("setgroups", "deny"), ("gid_map", "0 0 1")):
+            Path("/proc/self", table).write_text(text)
         limit = INOTIFY_LIMITS / "max_inotify_watches"
         limit.write_text(limit.read_text())
     except OSError:

@@ -18,6 +18,7 @@ from typing import Any
 
 from watchdog.utils import BaseThread
 
+from kbd import daemon as daemon_module
 from kbd.config import load_config
 from kbd.daemon import Daemon, Setting, log_to_stderr
 from kbd.stall import StallGuard
@@ -82,6 +83,7 @@ def _fall_ill(daemon: Daemon, strike: Callable[[Daemon], None]) -> None:
 
 def main(illness: str, limit_seconds: str, root: str) -> int:
     log_to_stderr(os.environ)
+    daemon_module.BREATH_SECONDS = 3.0
     home = Path(root)
     load = partial(load_config, home / "config.yaml")
     setting = Setting(load, home / "state", os.environ, str(home / "home"), lambda: datetime.now(UTC))
