@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from kbd.config import BaseConfig, SourceConfig
 from kbd.config.matching import match_policy
@@ -20,7 +21,7 @@ from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, is_one_file, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
-from kbd.sources.contract import FileKind, SupersededFormat
+from kbd.sources.contract import FileKind, PlacedFormat, SourceFormat, SupersededFormat
 from kbd.store import batches, scan
 from kbd.store.descriptors import is_utf8, shown
 from kbd.store.knowledge_paths import KnowledgePaths
@@ -70,7 +71,7 @@ class TranscriptReader:
         `all_files` looks into every file whatever its age.
         """
         sources = list(self.frame.sources())
-        paths = self._knowledge_paths(bases, [spec.root for _, spec in sources])
+        paths = self._knowledge_paths(bases, [spec.root for _, spec in sources if not _is_in_projects(spec.format)])
         scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
         recovering = sources_to_recover(self.frame.ledger, {spec.name for _, spec in sources})
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
@@ -81,7 +82,7 @@ class TranscriptReader:
                 continue
             ingest = Ingest(
                 self.frame.ledger,
-                self._reader(clock),
+                partial(self._reader, clock),
                 scopes,
                 paths,
                 self.frame.git_root,
@@ -122,6 +123,10 @@ class TranscriptReader:
             known = list(lessons.notes_of(self.frame.ledger.db, spec.id))
             files += [*known, *(archive_of(p) for p in known), *(sidecar_of(p) for p in known), base.relations]
         return KnowledgePaths(files, roots, self.frame.home)
+
+
+def _is_in_projects(source: SourceFormat) -> bool:
+    return isinstance(source, PlacedFormat) and source.in_projects
 
 
 @dataclass(slots=True)
