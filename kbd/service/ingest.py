@@ -10,6 +10,7 @@ import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import cached_property
 
 from kbd.core.census import Census, census
 from kbd.core.cite import Mention, first_per_pattern
@@ -93,7 +94,7 @@ class Ingest:
     def __init__(
         self,
         ledger: Ledger,
-        reader: Reader,
+        make_reader: Callable[[], Reader],
         bases: Sequence[BaseScope],
         paths: KnowledgePaths,
         git_root: Callable[[str], str | None],
@@ -109,7 +110,7 @@ class Ingest:
 
         Args:
             ledger: open for writing.
-            reader: patterns and policy.
+            make_reader: returns patterns and policy; called at the first file to read, for mostly there is none.
             bases: which base earns from which sessions.
             paths: the knowledge files, to tell writing a lesson from citing it.
             git_root: finds the git root of a directory.
@@ -121,13 +122,18 @@ class Ingest:
             is_current: tells, within a transaction, whether the reader's patterns are still those of the ledger.
         """
         self.ledger, self.db, self.purged = ledger, ledger.db, purged(ledger.db)
-        self.reader, self.paths, self.git_root = reader, paths, git_root
+        self.make_reader, self.paths, self.git_root = make_reader, paths, git_root
         self.policy, self.now, self.real_now, self.zone = policy, now, real_now, zone
         self.latest = now + FUTURE_SLACK
         self.open_bases = {b.id for b in bases if not b.projects}
         self.limited_bases = [b for b in bases if b.projects]
         self.recovered, self.is_current, self.is_outdated = recovered, is_current, False
         self.report, self.counting = Report(), Counting(ledger, now.date())
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Patterns and policy."""
+        return self.make_reader()
 
     def read_file(self, source: SourceSpec, found: Found[FileKind], row: FileRow) -> Iterator[Report]:
         """Read what is new in a file, a batch a step; the report so far is yielded after each commit.
@@ -148,7 +154,7 @@ class Ingest:
             found, position, source.format, source.root, now=self.real_now, accept_last=accept, max_record=limit
         ):
             with self.ledger.transaction():
-                if not self.is_current():
+                if not (self.reader and self.is_current()):  # in this order: one made just now is current
                     self.is_outdated = True
                     return
                 if batch.restarted is not None:
