@@ -9,7 +9,7 @@ import click
 
 from kbd.cli.output import counted, emit, emit_json, safe, say
 from kbd.cli.session import Session
-from kbd.config import BaseConfig, Config, GraphConfig
+from kbd.config import BaseConfig, GraphConfig
 from kbd.config.policies import entry_types
 from kbd.core.model import Problem
 from kbd.errors import UsageError
@@ -35,18 +35,19 @@ def lint(session: Session, files: tuple[str, ...], as_json: bool) -> int:
 def _findings(session: Session, files: tuple[str, ...]) -> list[Problem]:
     config = session.config
     if not files:
-        found = [p for base in config.bases for p in lint_base(_scope(config, base))]
+        found = [p for base in config.bases for p in lint_base(_scope(session, base))]
         return found + [p for base in config.bases if base.graph for p in _of_graph(session, base, base.graph)]
     missing = [path for path in files if not os.path.lexists(path)]
     if missing:
         raise UsageError("there is no such file", where=", ".join(missing))
     # Which base a named file belongs to makes no difference: types and marker are the same for all.
-    scope = Scope((), "", entry_types(config), config.decay.marker)
+    scope = Scope((), "", entry_types(config), config.decay.marker, session.today)
     return [p for path in files for p in lint_file(path, scope)]
 
 
-def _scope(config: Config, base: BaseConfig) -> Scope:
-    return Scope(base.files, base.relations, entry_types(config), config.decay.marker)
+def _scope(session: Session, base: BaseConfig) -> Scope:
+    config = session.config
+    return Scope(base.files, base.relations, entry_types(config), config.decay.marker, session.today)
 
 
 def _of_graph(session: Session, base: BaseConfig, graph: GraphConfig) -> list[Problem]:

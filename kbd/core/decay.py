@@ -311,12 +311,17 @@ def _oldest_first(step: Transition) -> tuple[bool, int]:
 
 
 def _date_problems(subject: Subject, today: date) -> Iterable[Problem]:
-    ahead = [
-        f"{name} {day.isoformat()} lies in the future"
-        for name, day in (("last", subject.last), ("created", subject.created))
-        if day is not None and day > today
-    ]
+    ahead = dates_ahead(subject.title, subject.created, subject.last, today)
     if subject.future_or_bad_date and not ahead:
-        ahead.append("a date of the entry cannot be read or lies in the future")
-    for what in ahead:
-        yield Problem("bad_date", subject.title, what, "decay takes it as absent; correct the date")
+        ahead = [_bad_date(subject.title, "a date of the entry cannot be read or lies in the future")]
+    yield from ahead
+
+
+def dates_ahead(where: str, created: date | None, last: date | None, today: date) -> list[Problem]:
+    """Return a problem for each of an entry's dates that lies in the future."""
+    days = (("last", last), ("created", created))
+    return [_bad_date(where, f"{name} {day} lies in the future") for name, day in days if day and day > today]
+
+
+def _bad_date(where: str, what: str) -> Problem:
+    return Problem("bad_date", where, what, "decay takes it as absent; correct the date")

@@ -197,8 +197,13 @@ def _stray_tags(outline: Outline, types: frozenset[str]) -> Iterator[Problem]:
 
 def _duplicates(entries: Sequence[Entry]) -> Iterator[Problem]:
     first: dict[str, int] = {}
+    idents: dict[str, int] = {}
     for entry in entries:
         line = first.setdefault(entry.norm, entry.line)
         if line != entry.line:
             what = f"the title '{entry.title}' stands on line {line} as well, so both get the credit"
             yield Problem("duplicate_title", f"line {entry.line}", what, "rename or merge one of them")
+        line = idents.setdefault(entry.ident, entry.line) if entry.ident else entry.line
+        if line != entry.line:
+            what = f"the id {entry.ident} stands on line {line} as well, so both get the credit"
+            yield Problem("duplicate_id", f"line {entry.line}", what, "give one of them another id")

@@ -227,9 +227,7 @@ class _Sync:
             archived_since=self.today if state is State.ARCHIVED and not self.first else None,
         )
         if meta is not None and meta.ref is not None:
-            taken = Pair(meta.ref, meta.last)
-            lessons.add_pair(self.db, row_id, taken)
-            lessons.update_entry(self.db, row_id, wrote_ref=taken.ref, wrote_last=taken.last)
+            self._adopt(row_id, entry.title, Pair(meta.ref, meta.last), found)
         lessons.update_entry(self.db, row_id, wrote_state=shown_state(one), wrote_marker=entry.marker)
         self._set_patterns(row_id, entry, None if self.first else self.today)
         self._note_body(row_id, entry)
@@ -237,6 +235,14 @@ class _Sync:
             self.since.append(self.today)
             self.ledger.record_event(self.now, "entry_appeared", base=self.base.id, entry=row_id, title=entry.title)
         self.dirty.add(row_id)
+
+    def _adopt(self, row_id: int, title: str, taken: Pair, believed: Pair) -> None:
+        """Note the pair that the file gave at first sight; a `last` that is not believed is overruled, and said so."""
+        lessons.add_pair(self.db, row_id, taken)
+        lessons.update_entry(self.db, row_id, wrote_ref=taken.ref, wrote_last=taken.last)
+        if taken.last != believed.last:
+            what = f"last {taken.last} lies in the future"
+            self.ledger.record_event(self.now, "overruled", base=self.base.id, entry=row_id, title=title, detail=what)
 
     def _free_handle(self, norm: str) -> str:
         short = handle(norm)

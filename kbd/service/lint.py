@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 from kbd.core import entries as markdown
+from kbd.core.decay import dates_ahead
 from kbd.core.model import Entry, Problem
 from kbd.errors import FileUnreadable
 from kbd.store import relations
@@ -19,12 +21,13 @@ YAML = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is looked through: globs of a base's files, or files named by a person; a relations file, or ""."""
+    """What is looked through: globs of a base's files, or files named by a person; a relations file, or ""; the day."""
 
     patterns: Sequence[str]
     relations: str
     types: frozenset[str]
     marker: str
+    today: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +75,26 @@ def _lint_note(path: str, scope: Scope) -> tuple[list[Problem], tuple[Entry, ...
         return [Problem("knowledge_unreadable", path, what, hint or "mend its name or permissions")], ()
     parsed = markdown.parse(data, scope.types, scope.marker)
     problems = [replace(p, where=f"{path}:{p.where.removeprefix('line ')}") for p in parsed.problems]
+    for entry in parsed.entries:
+        last = entry.meta.last if entry.meta else None
+        problems += dates_ahead(f"{path}:{entry.line}", entry.created, last, scope.today)
     return problems, parsed.entries
 
 
 def _namesakes(read: Sequence[_Read]) -> Iterator[Problem]:
     """Yield the entries that have the title or the id of one in another file; within a file the parser tells."""
     titles: dict[str, tuple[str, int]] = {}
+    idents: dict[str, tuple[str, int]] = {}
     for file in read:
         for entry in file.entries:
             path, line = titles.setdefault(entry.norm, (file.path, entry.line))
             if path != file.path:
                 what = f"the title '{entry.title}' stands in {path}:{line} as well, so both get the credit"
                 yield Problem("duplicate_title", f"{file.path}:{entry.line}", what, "rename or merge one of them")
+            path, line = idents.setdefault(entry.ident or "", (file.path, entry.line))
+            if entry.ident and path != file.path:
+                what = f"the id {entry.ident} stands in {path}:{line} as well, so both get the credit"
+                yield Problem("duplicate_id", f"{file.path}:{entry.line}", what, "give one of them another id")
 
 
 def _place(problem: Problem) -> tuple[str, int]:

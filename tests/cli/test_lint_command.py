@@ -1,6 +1,10 @@
 """`kbd lint`: findings in the files as they are now."""
 
+from datetime import timedelta
+
 import pytest
+
+from tests.cli.world import TODAY
 
 LOCK = "Lock fd leaked on exception path"
 
@@ -44,6 +48,26 @@ def test_two_entries_with_one_title_are_found_once(world, second):
     answer = world.answer("lint")
     assert codes(answer) == ["duplicate_title"]
     assert answer["problems"][0]["where"].startswith(str(path))
+
+
+@pytest.mark.parametrize("second", ["lessons.md", "other.md"])
+def test_two_entries_with_one_id_are_found_once(world, second):
+    path = world.note("lessons.md", f"- [KD07] **{LOCK}**\n").parent / second
+    path.write_text((path.read_text() if path.exists() else "") + "- [KD07] **Backoff must be capped**\n")
+    answer = world.answer("lint")
+    assert codes(answer) == ["duplicate_id"]
+    assert answer["problems"][0]["where"].startswith(str(path))
+
+
+def test_dates_that_lie_ahead_are_found(world):
+    ahead = (TODAY + timedelta(days=1)).isoformat()
+    comment = f"<!-- ref:1 | last:{ahead} | decay:active -->"
+    path = world.note("lessons.md", f"- **{LOCK}** ({ahead})\n  {comment}\n- **Backoff must be capped** ({TODAY})\n")
+    found = [(p["code"], p["where"], p["what"]) for p in world.answer("lint")["problems"]]
+    assert found == [
+        ("bad_date", f"{path}:1", f"last {ahead} lies in the future"),
+        ("bad_date", f"{path}:1", f"created {ahead} lies in the future"),
+    ]
 
 
 def test_an_archived_namesake_is_no_finding(world):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -165,3 +166,19 @@ def test_entry_cited_between_two_successors_is_superseded_by_the_later_one(order
     life.lived(start)
     life.lived(start + DAY)
     assert life.states()["Don’t do it the old way"] == "dormant"
+
+
+def test_dates_ahead_at_first_sight_are_absent_and_said_by_status(life: Life) -> None:
+    start = date(2026, 1, 1)
+    comment = "ref:1 | last:2099-01-01 | decay:active"
+    life.live.write_text(
+        entry("Its last day lies ahead", "2025-01-01", comment=comment) + entry("Made in the year after", "2027-01-01")
+    )
+    life.lived(start)
+    life.lived(start + DAY)
+    assert set(life.states().values()) == {"dormant"}
+    told = json.loads(life.kbd("status", "--json", now=start + DAY).stdout)["problems"]
+    assert {(p["code"], p["what"]) for p in told} >= {
+        ("overruled", "last 2099-01-01 lies in the future"),
+        ("bad_date", "created 2027-01-01 lies in the future"),
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kbd.core.decay import dates_ahead
 from kbd.core.model import Problem
 from kbd.service.status.reasons import reasons_of, standing_faults
 from kbd.service.status.sums import base_sums, daemon_of, decay_of, overruled, relation_sums, source_sums
@@ -43,6 +44,8 @@ def _problems(told: Situation, faults: Sequence[Problem]) -> Iterator[Problem]:
         yield from note_problems(told.ledger.db, {base.row.id for base in told.bases if base.row})
     for base in told.bases:
         yield from (p for p in base.problems if p.code != "relations_unreadable")
+        for row in base.entries:
+            yield from dates_ahead(f"{row.file}:{row.line}", row.created, row.file_last, told.today)
     for sums in told.own_sums:
         if sums.oversize:
             yield Problem(
