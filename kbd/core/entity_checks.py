@@ -19,7 +19,7 @@ from kbd.core.schema import (
     PropertyRule,
     Schema,
     TypeRule,
-    near,
+    near_or,
 )
 from kbd.core.secret_checks import forbidden_names, secret_places
 from kbd.core.value_checks import checks_of, shown
@@ -94,7 +94,7 @@ class EntityChecks:
         elif entity.type in KNOWLEDGE_TYPES:
             hint = "knowledge files hold these entries, and they are read-only here; or declare the type"
         else:
-            hint = f"{near(entity.type, self.schema.type_names)} or declare it"
+            hint = near_or(entity.type, self.schema.type_names, "declare it")
         yield Problem("type_unknown", label(entity), what, hint)
 
     def _forbidden(self, entity: Entity, rule: TypeRule) -> Iterator[tuple[Problem, str]]:
@@ -120,7 +120,7 @@ class EntityChecks:
             self.tally.count(f"types.{rule.name}.properties", fits=not unknown)
             for name in unknown:
                 what = f"{rule.name} has no property '{name}'"
-                hint = f"{near(name, rule.known)} or declare it, or set `open: true`"
+                hint = near_or(name, rule.known, "declare it, or set `open: true`")
                 yield Problem("property_unknown", label(entity), what, hint)
 
     def _values(self, entity: Entity, rule: TypeRule, names: Collection[str]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from kbd.core.entity_checks import EntityChecks, Tally, id_fault, label
 from kbd.core.facts import stored_edges
 from kbd.core.graph_state import Overlay, View, created, updated, value_key
 from kbd.core.model import Problem
-from kbd.core.operations import MAX_NESTING, Edge, Entity, Operation, Properties, is_too_deep
+from kbd.core.operations import MAX_NESTING, Edge, Entity, Operation, Properties, is_too_deep, record_of
 from kbd.core.redact import holds_secret
 from kbd.core.relation_checks import RelationChecks
 from kbd.core.schema import PropertyRule, Schema
@@ -119,8 +119,8 @@ class _Work:
         if any(map(holds_secret, names)):
             self._refuse("secret_value", "(a name)", "an id or a name is shaped like a secret", "take another one")
             return
-        if is_too_deep(dict(operation.properties)):
-            what = f"its properties are nested more than {MAX_NESTING} deep"
+        if is_too_deep(record_of(operation)):
+            what = f"its properties make the line nested more than {MAX_NESTING} deep"
             self._refuse("value_invalid", shown(operation.id), what, "keep such texts in files")
             return
         for place in unwritable({"id": list(names), **operation.properties}):

@@ -11,7 +11,7 @@ from kbd.core.facts import facts_of, path_back, sources_of, targets_of
 from kbd.core.graph_state import View
 from kbd.core.model import Problem
 from kbd.core.operations import Edge, Entity
-from kbd.core.schema import RelationRule, Schema, near
+from kbd.core.schema import RelationRule, Schema, near, near_or
 from kbd.core.secret_checks import secret_places
 from kbd.core.value_checks import shown
 
@@ -51,7 +51,7 @@ class RelationChecks:
         rule, swapped = self.schema.relation_rule(edge.rel)
         if rule is None:
             if not self.schema.open_relations:
-                hint = f"{near(edge.rel, self.schema.relation_names)} or declare it"
+                hint = near_or(edge.rel, self.schema.relation_names, "declare it")
                 yield Problem("relation_unknown", where, f"the schema has no relation '{edge.rel}'", hint)
             return
         source, target = [entity for _, entity in (reversed(ends) if swapped else ends)]

@@ -238,3 +238,9 @@ def near(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean '{folded[close[0]]}'?"
     return f"known: {', '.join(names[:12])}{' …' if len(names) > 12 else ''}" if names else ""
+
+
+def near_or(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the same, and what else can be done; only that if no name is known."""
+    found = near(name, known)
+    return f"{found}{'' if found.endswith('?') else ';'} or {otherwise}" if found else otherwise

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import shutil
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from kbd.core.operations import record_of
+from kbd.core.operations import MAX_NESTING, record_of
 from kbd.core.schema_reading import read_schema
 from kbd.errors import LedgerDamaged, Refused
 from kbd.service.graph import checking, past
@@ -70,6 +72,20 @@ def test_a_refused_change_changes_no_byte(place):
         assert refusal.value.problems
         assert refusal.value.exit_code == 6
     assert (Path(place.log).read_bytes(), os.stat(place.log).st_mtime_ns) == before
+
+
+@pytest.mark.parametrize("depth", range(MAX_NESTING - 4, MAX_NESTING + 3))
+def test_what_is_taken_is_read_again_however_deep_it_is(place, depth):
+    value = functools.reduce(lambda inner, _: [inner], range(depth), 0)
+    rules = schema("types: {T: {}}")
+    try:
+        run(place, create("deep", "T", x=value), rules=rules)
+        taken = ["deep"]
+    except GraphRefused:
+        taken = []
+    shutil.rmtree(place.state_dir)
+    assert ids(place, rules) == taken
+    assert checking.check_graph(place, rules, NOW).problems == []
 
 
 def test_a_dry_run_writes_nothing(place):
