@@ -23,7 +23,8 @@ MAX_VALUES = 20_000
 _KNOWN_CHARS = 256
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_OWN = re.compile(r"(?:^|__|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
+_OWN = re.compile(r"(?:^(?:mcp_)?|__|--|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
+_OWN_SERVER = re.compile(r"(?:^|[-_./:])kbd$", re.IGNORECASE)
 _PROGRAM_COMMAND = re.compile(
     r"""\b(?:cmd|command)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL
 )
@@ -79,6 +80,7 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
 
     A call of kbd's own tools or commands has `own` set; what it said is in `copied`, its other segments in `written`.
     """
+    name, tool_input = _behind(name, tool_input)
     if _OWN.search(name):
         return ToolCall(name, "", copied=BREAK.join(text for _, text in _strings(tool_input)), own=True)
     reading = _Reading(name, tool_input)
@@ -92,6 +94,16 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
         named=tuple(path for path in reading.named if path not in reading.touched),
         own=reading.own,
     )
+
+
+def _behind(name: str, tool_input: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+    """Return the tool that one tool for all servers calls (Cline's `use_mcp_tool`, Cursor's `CallMcpTool`)."""
+    keys = {_plain(str(key)): value for key, value in tool_input.items()}
+    server, tool = keys.get("servername") or keys.get("server"), keys.get("toolname") or keys.get("tool")
+    given = keys.get("arguments")
+    if not isinstance(server, str) or not isinstance(tool, str) or not isinstance(given, Mapping):
+        return name, tool_input
+    return f"mcp__{'kbd' if _OWN_SERVER.search(server) else server}__{tool}", given
 
 
 def _plain(key: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from kbd.core.model import Author, Block
 from kbd.core.toolinput import tool_call
-from kbd.sources.jsonl import parsed_arguments, text_of
+from kbd.sources.jsonl import parsed_arguments
 
 _OPEN = re.compile(r"^[ \t]*<(?:([a-z]+(?:_[a-z]+)+|condense)>\s*(?=<[a-z_]+>|</\1>)|(thinking)>)", re.MULTILINE)
 _SUMMARIES = frozenset(["condense", "summarize_task"])
@@ -42,17 +42,12 @@ def split_calls(text: str, part: int = 0) -> Iterator[Block]:
 
 
 def called(name: str, given: Mapping[str, object], call_id: str | None) -> Iterator[Block]:
-    """Yield the block of one call, none for a summary that the harness asked for.
-
-    The tool of an MCP server is named in the input.
-    """
-    if name in _SUMMARIES:
-        return
-    if name == "use_mcp_tool":
-        name = f"mcp__{text_of(given, 'server_name')}__{text_of(given, 'tool_name')}"
-        given = parsed_arguments(given.get("arguments"))
-    call = tool_call(name, given)
-    yield Block(Author.AGENT_TOOL_INPUT, call.written, call_id, call)
+    """Yield the block of one call, none for a summary that the harness asked for."""
+    if name not in _SUMMARIES:
+        if name == "use_mcp_tool":  # its arguments are JSON in a text
+            given = {**given, "arguments": parsed_arguments(given.get("arguments"))}
+        call = tool_call(name, given)
+        yield Block(Author.AGENT_TOOL_INPUT, call.written, call_id, call)
 
 
 def _prose(text: str) -> Iterator[Block]:
