@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Saying:
     Attributes:
         words: digest of its words.
         at: its time in microseconds, None if it carries none.
-        place: number of its record, which grows along the transcript.
+        place: a number that grows along the transcript.
     """
 
     words: bytes
@@ -41,10 +42,11 @@ class Telling:
             self._by_words.setdefault(saying.words, []).append(index)
 
     def saying(self, words: bytes, at: int | None, place: int) -> int | None:
-        """Return the index of a message: by its time, else its place, else the first with its words; None if none."""
+        """Return the index of a message: by its place, else its time, else the first with its words; None if none."""
         known = self._by_words.get(words, ())
-        exact = (i for i in known if self.sayings[i].at == at and (at is not None or self.sayings[i].place == place))
-        return next(exact, known[0] if known else None)
+        here = (i for i in known if self.sayings[i].place == place)
+        then = (i for i in known if self.sayings[i].at == at)
+        return next(chain(here, then, known), None)
 
     def after(self, words: bytes, index: int) -> Iterator[int]:
         """Yield the indices from one on that have these words."""

@@ -306,6 +306,7 @@ class _Batch:
             message.offset,
             content,
             message.thread,
+            self.identity.place(message),
         )
 
     def _store_by_day(self, message: Message, said: Said) -> None:

@@ -77,7 +77,7 @@ class StepDecoder:
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
         native_id = f"{self._session}:{place}" if place else None
-        made = self._thread.message(native_id, self._session, place, at, None, blocks, offset)
+        made = self._thread.message(native_id, self._session, place, at, None, blocks, offset, is_named=True)
         return Item(RecordKind.MESSAGE, (made,), at)
 
 

@@ -112,8 +112,19 @@ class TaskDecoder:
                 cwd = _directory(turn) or cwd
                 yield Item(RecordKind.RECOGNISED if "role" in turn or "type" in turn else RecordKind.UNKNOWN, at=given)
                 continue
-            record_id = identifier(turn.get("id")) or str(index)
-            made = thread.message(name, session, record_id, at, cwd, blocks, offset, copied_from=copied_from)
+            given_id = identifier(turn.get("id"))
+            made = thread.message(
+                name,
+                session,
+                given_id or str(index),
+                at,
+                cwd,
+                blocks,
+                offset,
+                copied_from=copied_from,
+                is_named=given_id is None,
+                is_time_lent=given is None,
+            )
             yield Item(RecordKind.MESSAGE, (made,), at)
 
 

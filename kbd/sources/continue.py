@@ -89,7 +89,10 @@ class SessionDecoder:
             if not blocks:
                 yield Item(RecordKind.RECOGNISED if message else RecordKind.UNKNOWN)
                 continue
-            made = thread.message(name, session, str(index), began, cwd, blocks, offset)
+            is_named = identifier(message.get("id")) is None
+            made = thread.message(
+                name, session, str(index), began, cwd, blocks, offset, is_named=is_named, is_time_lent=True
+            )
             yield Item(RecordKind.MESSAGE, (made,), began or observed)
 
 

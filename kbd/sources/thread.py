@@ -49,11 +49,14 @@ class Thread:
         *,
         copied_from: tuple[str, ...] = (),
         is_fragment: bool = False,
+        is_named: bool = False,
+        is_time_lent: bool = False,
     ) -> Message:
         """Return a message with its first time and the files touched before it; its own files are remembered.
 
         `given_id` is the agent's id of it. `is_fragment` says that the records of one id each bring a piece of its
-        text, to be joined.
+        text, to be joined; `is_named` that the id is a name made of the session, which a copy of the file has not;
+        `is_time_lent` as in `Message`.
         """
         began = self._first.of(given_id, at)
         native_id = _unique(given_id, session, began)
@@ -69,6 +72,8 @@ class Thread:
             recent=self._files.before(at),
             copied_from=tuple(SessionId(origin) for origin in copied_from if origin != session),
             before=self._said[1] if goes_on else "",
+            renumbered=is_named or native_id not in (None, given_id) and began is None,
+            is_time_lent=is_time_lent,
         )
         last = blocks[-1]
         if is_fragment:

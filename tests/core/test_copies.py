@@ -37,9 +37,9 @@ def test_a_copy_is_the_beginning_that_has_equals_in_order(name: str) -> None:
     assert copied_beginning(telling(copy), telling(origin)) == copied
 
 
-def test_a_message_is_found_by_its_time_then_its_place_then_its_words() -> None:
+def test_a_message_is_found_by_its_place_then_its_time_then_its_words() -> None:
     said = Telling([Saying(b"a", 1, 0), Saying(b"a", 2, 9), Saying(b"b", None, 20), Saying(b"b", None, 30)])
-    assert [said.saying(b"a", 2, 0), said.saying(b"b", None, 30), said.saying(b"a", 5, 5)] == [1, 3, 0]
+    assert [said.saying(b"a", 2, 7), said.saying(b"b", None, 30), said.saying(b"a", 5, 5)] == [1, 3, 0]
     assert said.saying(b"c", 1, 0) is None
 
 

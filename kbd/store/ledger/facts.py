@@ -42,6 +42,7 @@ class Holder:
         offset: byte offset of the record.
         content: digest of its words if its copies are told by them (see kinship.py), else None.
         thread: which of the sessions of the file holds it, where they count for one.
+        place: which of its sayings it is, where it is told by its words.
     """
 
     session: str
@@ -55,6 +56,7 @@ class Holder:
     offset: int
     content: bytes | None = None
     thread: str = ""
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
     db.execute(
-        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?,0) "
+        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?,?,0) "
         "ON CONFLICT(message, session, file, thread) DO UPDATE SET "
-        "at=excluded.at, record=excluded.record, offset=excluded.offset, cwd=excluded.cwd "
+        "at=excluded.at, record=excluded.record, offset=excluded.offset, place=excluded.place, cwd=excluded.cwd "
         "WHERE holders.observed=0 AND excluded.at < holders.at",
         (
             message,
@@ -125,6 +127,7 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
             cwd,
             record,
             holder.offset,
+            holder.place,
         ),
     )
     _follow_growth(db, message, holder, record)

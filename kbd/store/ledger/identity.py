@@ -18,9 +18,13 @@ from kbd.errors import FileUnreadable
 from kbd.store import tail
 from kbd.store.ledger import facts
 from kbd.store.ledger.beginnings import forget_beginnings, note_beginning
-from kbd.store.ledger.kinship import Kin, Kinship, microseconds, note_lineage
+from kbd.store.ledger.kinship import WORDS_BYTES, Kin, Kinship, microseconds, note_lineage
 from kbd.store.ledger.tellings import Tellings, forget_places
 from kbd.store.ledger.transcripts import file_row
+
+PLACE_BITS = 16
+"""A record may hold a whole conversation: so many bits of a place number its messages."""
+MAX_OFFSET = (1 << 62 - PLACE_BITS) - 1
 
 
 class Identity:
@@ -32,6 +36,8 @@ class Identity:
         self._tellings = Tellings(db)
         self._kinship = Kinship(db, self._tellings)
         self._twins: dict[str, tuple[str, ...]] = {}
+        self._in_record: dict[int, int] = {}
+        self._places: dict[int, int] = {}
 
     def note(self, closed: Iterable[Message], still_open: Iterable[Message], *, from_start: bool) -> set[int]:
         """Take what the file says next, as far as it is told by its words; return the entries to count again.
@@ -66,9 +72,9 @@ class Identity:
             self._file,
             message.session,
             message.thread,
-            None if message.at is None else microseconds(message.at),
-            message.offset,
-            () if message.native_id else self._twins.get(message.thread, ()),
+            _own_time(message),
+            self.place(message),
+            self._twins.get(message.thread, ()),
         )
         return self._kinship.canonical_key(facts.key_of(self._agent, *own), kin), kin.content
 
@@ -84,19 +90,24 @@ class Identity:
         is_call = len(message.blocks) == 1 and message.blocks[0].native_id
         return not message.lines and not is_call
 
+    def place(self, message: Message) -> int:
+        """Return where a message of this batch stands: its record's offset and its number in the record."""
+        return self._places.get(id(message), _first_place(message.offset))
+
     def _saying(self, message: Message) -> Saying:
-        at = None if message.at is None else microseconds(message.at)
-        return Saying(facts.key_of(self._agent, "w", normalise(_words(message)))[:8], at, message.offset)
+        nth = self._in_record[message.offset] = self._in_record.get(message.offset, -1) + 1
+        place = self._places[id(message)] = _first_place(message.offset) + min(nth, (1 << PLACE_BITS) - 1)
+        words = facts.key_of(self._agent, "w", normalise(_words(message)))[:WORDS_BYTES]
+        return Saying(words, _own_time(message), place)
 
     def _note_beginnings(self, told: Sequence[Message]) -> set[int]:
         """Note how threads begin; what they said before it showed whose copy they are is settled now."""
         threads: dict[str, list[Message]] = {}
         for message in told:
-            if not message.native_id:
-                threads.setdefault(message.thread, []).append(message)
+            threads.setdefault(message.thread, []).append(message)
         dirty: set[int] = set()
         for thread, messages in threads.items():
-            said = ((m.session, f"{m.at} {normalise(_words(m))}") for m in messages)
+            said = ((m.session, f"{_own_time(m)} {normalise(_words(m))}") for m in messages)
             begun = note_beginning(self._db, self._file, thread, said, self._continues)
             self._twins[thread] = begun.twins
             if begun.is_told_now and begun.twins:
@@ -113,6 +124,15 @@ class Identity:
             return tail.holds(self._path, position)
         except (FileNotFoundError, FileUnreadable):  # reading it says what is wrong
             return False
+
+
+def _first_place(offset: int) -> int:
+    return max(min(offset, MAX_OFFSET), -MAX_OFFSET) << PLACE_BITS  # row numbers may be anything
+
+
+def _own_time(message: Message) -> int | None:
+    """Return the time that the record of a message carries, in microseconds."""
+    return None if message.at is None or message.is_time_lent else microseconds(message.at)
 
 
 def _words(message: Message) -> str:

@@ -19,7 +19,7 @@ from kbd.store.ledger.tellings import Tellings
 
 _CANDIDATES = 64
 """So many places with the same words are compared; a phrase may be said in thousands of sub-agents."""
-_WORDS_BYTES = 8
+WORDS_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Kin:
         content: digest of its words, whatever session and time.
         file: id of the file; session: that holds it there; thread: which of its sessions, where they count for one.
         at: its time in microseconds, None if it carries none.
-        place: offset of its record in the file.
+        place: which of the sayings of its thread.
         twins: sessions that begin with the same messages, undeclared.
     """
 
@@ -45,7 +45,7 @@ class Kin:
     @property
     def words(self) -> bytes:
         """The digest as tellings hold it."""
-        return self.content[:_WORDS_BYTES]
+        return self.content[:WORDS_BYTES]
 
 
 def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ class Kinship:
         """Join what a thread said before its twins were known; return the entries to count again."""
         dirty: set[int] = set()
         rows = self._db.execute(
-            "SELECT m.id, m.content, h.session, h.at, h.observed, h.offset FROM holders h JOIN messages m "
+            "SELECT m.id, m.content, h.session, h.at, h.observed, h.place FROM holders h JOIN messages m "
             "ON m.id=h.message WHERE h.file=? AND h.thread=? AND m.content IS NOT NULL ORDER BY m.at, m.id",
             (file, thread),
         ).fetchall()
@@ -103,7 +103,7 @@ class Kinship:
         if not sessions:
             return []
         rows = self._db.execute(
-            "SELECT m.id, h.file, h.session, h.thread, h.at, h.observed, h.offset FROM messages m "  # noqa: S608 - marks
+            "SELECT m.id, h.file, h.session, h.thread, h.at, h.observed, h.place FROM messages m "  # noqa: S608 - marks
             "JOIN holders h ON h.message=m.id WHERE m.content=? AND NOT (h.file=? AND h.session=? AND h.thread=?) "
             f"AND h.session IN ({','.join('?' * len(sessions))}) ORDER BY m.at, m.id, h.at LIMIT {_CANDIDATES}",
             (kin.content, kin.file, kin.session, kin.thread, *sorted(sessions)),
@@ -132,7 +132,7 @@ class Kinship:
 def _moment(row: sqlite3.Row) -> tuple[int | None, int]:
     """Return time and place of a holder."""
     at = None if row["observed"] else microseconds(datetime.fromisoformat(row["at"]))
-    return at, row["offset"]
+    return at, row["place"]
 
 
 def _family(db: sqlite3.Connection, session: str) -> list[str]:

@@ -121,9 +121,9 @@ CREATE TABLE threads (                  -- sessions as files hold them, where me
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, session TEXT NOT NULL, thread TEXT NOT NULL,
   UNIQUE (file, session, thread)
 );
-CREATE TABLE sayings (                  -- all they say, citing or not: digests of words, at µs (-1: none) and offset
-  thread INTEGER NOT NULL, at INTEGER NOT NULL, place INTEGER NOT NULL, nth INTEGER NOT NULL, words BLOB NOT NULL,
-  PRIMARY KEY (thread, at, place, nth)
+CREATE TABLE sayings (                  -- all they say, citing or not: digests of words, at µs (-1: none)
+  thread INTEGER NOT NULL, at INTEGER NOT NULL, place INTEGER NOT NULL, words BLOB NOT NULL,
+  PRIMARY KEY (thread, at, place)
 ) WITHOUT ROWID;
 CREATE INDEX messages_day ON messages(session, day);
 
@@ -132,6 +132,7 @@ CREATE TABLE holders (                  -- every place a message was found
   thread TEXT NOT NULL,                 -- the session's own id where a file holds several that count for one
   at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
   record TEXT NOT NULL, offset INTEGER NOT NULL,
+  place INTEGER NOT NULL DEFAULT 0,     -- which of the sayings it is
   silent INTEGER NOT NULL DEFAULT 0,    -- normalised characters of its blocks that name nothing, as this file has them
   PRIMARY KEY (message, session, file, thread)  -- the first columns in order: else SQLite 3.40 finds NULLs in others
 ) WITHOUT ROWID;

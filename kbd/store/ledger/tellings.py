@@ -23,14 +23,10 @@ class Tellings:
         """Take what a thread says; idempotent. The newest words of a place stand; a time tells equal words apart."""
         number = self._thread(file, session, thread)
         self._known.pop(number, None)
-        in_record: dict[int, int] = {}
-        rows = []
-        for saying in sayings:
-            nth = in_record[saying.place] = in_record.get(saying.place, -1) + 1
-            rows.append((number, _UNTIMED if saying.at is None else saying.at, saying.place, nth, saying.words))
+        rows = [(number, _UNTIMED if s.at is None else s.at, s.place, s.words) for s in sayings]
         self._db.executemany(
-            "INSERT OR REPLACE INTO sayings SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?2=-1 OR NOT EXISTS "
-            "(SELECT 1 FROM sayings WHERE thread=?1 AND at=?2 AND words=?5)",
+            "INSERT OR REPLACE INTO sayings SELECT ?1, ?2, ?3, ?4 WHERE ?2=-1 OR NOT EXISTS "
+            "(SELECT 1 FROM sayings WHERE thread=?1 AND at=?2 AND words=?4)",
             rows,
         )
 
@@ -38,9 +34,7 @@ class Tellings:
         """Return all that a thread is known to say."""
         number = self._thread(file, session, thread)
         if number not in self._known:
-            rows = self._db.execute(
-                "SELECT words, at, place FROM sayings WHERE thread=? ORDER BY at, place, nth", (number,)
-            )
+            rows = self._db.execute("SELECT words, at, place FROM sayings WHERE thread=? ORDER BY at, place", (number,))
             self._known[number] = Telling([Saying(bytes(w), None if at < 0 else at, place) for w, at, place in rows])
         return self._known[number]
 
