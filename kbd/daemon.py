@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +27,7 @@ from kbd.notify import Notifier
 from kbd.stall import StallGuard
 from kbd.store.filesystem import require_local
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
+from kbd.store.localzone import LocalZone
 from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
 from kbd.watch import Hints, Watch
@@ -73,7 +74,7 @@ def run_once(setting: Setting) -> int:
         engine = Engine(setting.load(), setting.state_dir, setting.env, setting.home, setting.now())
         try:
             stop = _Stop()
-            report = engine.run_pass(Clock(setting.now(), time.time(), local_zone()), immediate=True, stop=stop.is_set)
+            report = engine.run_pass(Clock(setting.now(), time.time(), LocalZone()), immediate=True, stop=stop.is_set)
         finally:
             engine.close()
     _log_pass(report, 0.0)
@@ -95,11 +96,6 @@ def rescan(setting: Setting, source: str | None) -> int:
     finally:
         engine.close()
     return 0 if running_pid(setting.state_dir) is not None else run_once(setting)
-
-
-def local_zone() -> tzinfo:
-    """Return the zone of the machine, as it is now."""
-    return datetime.now().astimezone().tzinfo or UTC
 
 
 class _Stop:
@@ -227,7 +223,7 @@ class Daemon:
         if time.monotonic() >= self.next_full:
             self.hints.look_everywhere()
         hints = self.hints.take()
-        clock = Clock(self.setting.now(), time.time(), local_zone())
+        clock = Clock(self.setting.now(), time.time(), LocalZone())
         try:
             report = self.engine.run_pass(clock, immediate=False, hints=hints, stop=self.stop.is_set, beat=self._beat)
         except KbdError as exc:

@@ -15,6 +15,7 @@ import kbd.sources
 from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir, state_path
 from kbd.errors import LedgerDamaged, UsageError
 from kbd.store.ledger import Ledger, open_reading
+from kbd.store.localzone import LocalZone
 
 
 class Session:
@@ -89,8 +90,8 @@ class Session:
 
     @property
     def zone(self) -> tzinfo:
-        """The user's offset from UTC at the time of the call."""
-        return self.now().astimezone().tzinfo or UTC
+        """The zone of the machine, with the offset it has at each time."""
+        return LocalZone()
 
     @contextmanager
     def reading(self) -> Iterator[Ledger | None]:
