@@ -114,7 +114,7 @@ class Log:
         block = self._file.read(_BLOCK_BYTES)
         if len(block) == _BLOCK_BYTES and not block.endswith(b"\n"):
             block += self._file.readline(MAX_LINE_BYTES)
-            if len(block) - block.rfind(b"\n", 0, -1) > MAX_LINE_BYTES:
+            if len(block) - block.rfind(b"\n", 0, -1) - 1 > MAX_LINE_BYTES:
                 block = self._without_oversize(block)
         return block
 

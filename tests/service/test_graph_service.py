@@ -309,6 +309,17 @@ def test_compacting_writes_one_form_and_refuses_to_lose_a_line(place):
         past.compact(place, rules, "2026-01-02T00:00:00+00:00", dry_run=False)
 
 
+def test_an_entity_that_has_outgrown_a_line_is_not_compacted_away(place, monkeypatch):
+    rules = schema("types: {T: {}}")
+    run(place, create("t", "T", a="x" * 400), rules=rules)
+    run(place, update("t", b="y" * 400), rules=rules)
+    before = Path(place.log).read_bytes()
+    monkeypatch.setattr(eventlog, "MAX_LINE_BYTES", 800)
+    with pytest.raises(Refused, match="t has grown longer than a line may be"):
+        past.compact(place, rules, "2026-01-01T00:00:00+00:00", dry_run=False)
+    assert Path(place.log).read_bytes() == before
+
+
 def test_a_graph_is_measured_by_what_a_database_would_be_for(place):
     assert measure(place, RULES, 10) == Size(0, 0, "", 0, 0)
     run(place, *map(task, "abcdef"))

@@ -105,6 +105,20 @@ def test_a_line_that_is_too_long_is_skipped_and_counted(tmp_path, monkeypatch):
         append(path, create("x", "T", text="x" * 6000))
 
 
+@pytest.mark.parametrize("before", [0, 1, 900])
+def test_the_longest_line_that_is_written_is_read(tmp_path, monkeypatch, before):
+    monkeypatch.setattr(eventlog, "MAX_LINE_BYTES", 5000)
+    monkeypatch.setattr(eventlog, "_BLOCK_BYTES", 1000)
+    frame = len(eventlog._ENCODE(record_of(create("long", "T", text="")))) + 1
+    path = tmp_path / "graph.jsonl"
+    path.write_bytes(line(create("a", "T")) * before)
+    append(path, create("long", "T", text="x" * (5000 - frame)))
+    append(path, create("b", "T"))
+    assert ids(read(path)[1])[before:] == ["long", "b"]
+    with pytest.raises(Refused):
+        append(path, create("longer", "T", text="x" * (5000 - frame)))
+
+
 def test_a_torn_line_does_not_count_and_is_cut_only_if_nobody_wrote_on(tmp_path):
     path = tmp_path / "graph.jsonl"
     whole = line(create("a", "T"))

@@ -122,7 +122,7 @@ def compact(place: Place, schema: Schema, at: str, *, dry_run: bool) -> tuple[in
     with eventlog.writing(place.log, _LOCK_SECONDS):
         data = read_regular(place.log, MAX_BYTES)
         state, before = _replayed(place)
-        made = [json.dumps(record_of(one), ensure_ascii=False) for one in _made(state, schema, at)]
+        made = [_line(one, place.log) for one in _made(state, schema, at)]
         mark = {
             "op": COMPACT,
             "timestamp": at,
@@ -135,6 +135,14 @@ def compact(place: Place, schema: Schema, at: str, *, dry_run: bool) -> tuple[in
             _archive(place.log, b"".join(data.splitlines(keepends=True)[known.lines if known else 0 :]))
             replace_file(place.log, data, "".join(f"{line}\n" for line in lines).encode())
         return before, len(lines)
+
+
+def _line(operation: Operation, log: str) -> str:
+    line = json.dumps(record_of(operation), ensure_ascii=False)
+    if len(line) >= eventlog.MAX_LINE_BYTES // 4 and len(line.encode()) >= eventlog.MAX_LINE_BYTES:
+        what = f"{operation.id[:80]} has grown longer than a line may be ({eventlog.MAX_LINE_BYTES} bytes)"
+        raise Refused(what, where=log, hint="keep long texts in files, and their paths in the graph")
+    return line
 
 
 def _replayed(place: Place) -> tuple[GraphState, int]:
