@@ -63,7 +63,7 @@ class Knowledge:
     def _link(self, relation: Relation) -> None:
         files = relation.p == "applies_to"
         source, target = self._ident(relation.s, is_file=False), self._ident(relation.o, is_file=files)
-        edge = Edge(source, relation.p, target, {})
+        edge = Edge(source, relation.p, target, origin=ORIGIN)
         self._out.setdefault(source, []).append(edge)
         self._in.setdefault(target, []).append(edge)
 

@@ -275,4 +275,8 @@ class _Work:
             where = f"{operation.id} {operation.rel} {operation.target}"
             self._refuse("edge_unknown", where, "does not hold", "see `kbd graph related`")
         for edge in held:
+            if edge.origin:
+                where, hint = f"{edge.source} {edge.rel} {edge.target}", "`kbd unrelate` ends it there"
+                self._refuse("read_only", where, f"is held by {edge.origin} and read-only here", hint)
+                continue
             self._write(operation._replace(id=edge.source, rel=edge.rel, target=edge.target, properties={}))

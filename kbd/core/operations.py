@@ -77,12 +77,13 @@ class Entity(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A relation as it stands: source, its name as written, target, its properties."""
+    """A relation as it stands: source, its name as written, target, its properties; `origin` as of an entity."""
 
     source: str
     rel: str
     target: str
     properties: Properties = {}  # never written to
+    origin: str = ""
 
 
 def walk(properties: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

@@ -323,6 +323,17 @@ def test_knowledge_is_read_only(step):
     assert [p.code for p in prepare(bridged(rules), rules, [step]).problems] == ["read_only"]
 
 
+def test_a_relation_of_the_knowledge_is_not_ended_in_the_graph():
+    rules = schema(BRIDGE + "  applies_to: {}")
+    held = ("k-aaaaaa", "applies_to", "file:src/a.py")
+    prepared = prepare(bridged(rules), rules, [unrelate(*held)])
+    assert ([p.code for p in prepared.problems], prepared.operations) == (["read_only"], [])
+    assert (
+        prepare(bridged(rules, relate("a", "applies_to", "b")), rules, [unrelate("a", "applies_to", "b")]).problems
+        == []
+    )
+
+
 def test_entries_are_not_created_in_the_graph():
     rules = schema(BRIDGE)
     (problem,) = prepare(bridged(rules), rules, [create("x", "Decision")]).problems
