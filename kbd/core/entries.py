@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
 
 from kbd.core import metadata
 from kbd.core.datestamps import creation, dated_parentheses, without_trailing_date
@@ -15,6 +17,7 @@ from kbd.core.outline import BULLET, Item, Outline, read_outline
 from kbd.core.textlines import Kind, TextLine
 
 MATCHABLE_WIDTH = 8
+KNOWN_ITEMS, KNOWN_CHARS = 1 << 14, 1 << 12
 _STRAY_TAG = re.compile(r"\[([^\[\]]{1,40})\](?!\()")
 _NESTED_ENTRY = re.compile(r"[ \t]+[-*+][ \t]+(?:\[|\*\*|⚠)")
 
@@ -75,32 +78,54 @@ def _read_item(outline: Outline, item: Item, types: frozenset[str], marker: str)
     line = item.first + 1
     if lines[0].kind is not Kind.TEXT:
         return _Read(None, ())
-    head = read_headline(_joined(lines, Kind.TEXT, Kind.CODE), types, marker)
+    text = _joined(lines, Kind.TEXT, Kind.CODE)
+    read = _known_words if len(text) <= KNOWN_CHARS else _read_words
+    said = read(text, _joined(lines, Kind.TEXT), types, marker)
+    head = said.head
     problems = [Problem(fault.code, f"line {line}", fault.what, fault.hint) for fault in head.faults]
     if not head.title:
         return _Read(None, tuple(problems))
     found = list(_metadata_comments(lines))
-    entry, bad_dates = _entry(outline, item, head, found, types)
+    entry = _entry(outline, item, said, found)
     problems += _title_problems(entry)
     problems += [
         Problem("invalid_date", f"line {line}", f"{word} is no date", "mend it; until then it counts as absent")
-        for word in bad_dates
+        for word in said.bad_dates
     ]
     problems += [_metadata_problem(fault, line + one.at) for one in found for fault in one.comment.faults]
     problems += _stray_text(outline, item, entry)
     return _Read(entry, tuple(problems))
 
 
-def _entry(
-    outline: Outline, item: Item, head: Headline, found: Sequence[_Found], types: frozenset[str]
-) -> tuple[Entry, tuple[str, ...]]:
-    lines = outline.lines[item.first : item.last + 1]
-    prose = _joined(lines, Kind.TEXT)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the words of an item say, wherever it stands and whatever its comments say."""
+
+    head: Headline
+    norm: str
+    body: str
+    type_hint: str | None
+    created: date | None
+    bad_dates: tuple[str, ...]
+
+
+def _read_words(text: str, prose: str, types: frozenset[str], marker: str) -> _Words:
+    head = read_headline(text, types, marker)
     created, bad_dates = creation(prose)
-    entry = Entry(
+    body = normalise(without_trailing_date(head.rest)).lstrip(SEPARATORS)
+    return _Words(head, normalise(head.title), body, _type_hint(prose, types), created, bad_dates)
+
+
+# A file is read again after each write of its counters: all its words are then the same.
+_known_words = lru_cache(KNOWN_ITEMS)(_read_words)
+
+
+def _entry(outline: Outline, item: Item, said: _Words, found: Sequence[_Found]) -> Entry:
+    head = said.head
+    return Entry(
         title=head.title,
-        norm=normalise(head.title),
-        type=head.type or _type_hint(prose, types),
+        norm=said.norm,
+        type=head.type or said.type_hint,
         tag=head.tag,
         ident=head.ident,
         section=item.section,
@@ -109,11 +134,10 @@ def _entry(
         comments=tuple(one.span for one in found),
         meta=_merged([one.comment.meta for one in found]),
         marker=head.marker,
-        created=created,
-        body=normalise(without_trailing_date(head.rest)).lstrip(SEPARATORS),
+        created=said.created,
+        body=said.body,
         derived_title=head.derived,
     )
-    return entry, bad_dates
 
 
 def _merged(metas: Sequence[Metadata]) -> Metadata | None:

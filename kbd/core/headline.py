@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kbd.core.datestamps import without_trailing_date
 from kbd.core.normal import normalise
@@ -77,9 +78,14 @@ def marker_end(text: str, marker: str) -> int:
 
     The default marker is known whatever `marker` says: a base keeps old ones when the config changes.
     """
-    words = sorted(filter(None, {marker, DEFAULT_MARKER, DEFAULT_MARKER[0]}), key=len, reverse=True)
-    match = re.match(f"(?:(?:{'|'.join(map(re.escape, words))})[ \\t]*)+", text)
+    match = _markers(marker).match(text)
     return match.end() if match else 0
+
+
+@lru_cache(8)
+def _markers(marker: str) -> re.Pattern[str]:
+    words = sorted(filter(None, {marker, DEFAULT_MARKER, DEFAULT_MARKER[0]}), key=len, reverse=True)
+    return re.compile(f"(?:(?:{'|'.join(map(re.escape, words))})[ \\t]*)+")
 
 
 def read_headline(text: str, types: frozenset[str], marker: str) -> Headline:

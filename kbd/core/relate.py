@@ -91,6 +91,7 @@ _WHOLE_NAME = re.compile(
     r"(?:Makefile|Dockerfile|Containerfile|Jenkinsfile|Procfile|Rakefile|Gemfile|Justfile|Vagrantfile|CODEOWNERS"
     r"|\.env|\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.npmrc|\.bashrc|\.zshrc)\Z"
 )
+_NAMES_WITHOUT_DOT = ("file", "CODEOWNERS")
 _PRODUCT = re.compile(r"(?:node|next|vue|nuxt|react|express|three|d3|ember|nest|alpine|chart)\.js\Z", re.IGNORECASE)
 
 
@@ -104,6 +105,8 @@ def paths_in_prose(text: str) -> tuple[str, ...]:
     plain = _URL.sub(" ", text)
     for token in _TOKEN.finditer(plain):
         path = token.group().rstrip(".-+@").lstrip("-+@")
+        if "." not in path and not path.endswith(_NAMES_WITHOUT_DOT):  # most words
+            continue
         is_call = plain[token.end() : token.end() + 1] == "("
         if not is_call and _is_path(path):
             found[path] = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kbd.core.cite import digest
 from kbd.core.normal import normalise
 
-REMEMBERED_MESSAGES = 64
+REMEMBERED_MESSAGES = 16
 
 Measured = tuple[int, int, str]
 """Of a block: normalised characters without echo lines, all of them, and a digest in hex."""
