@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from kbd.core.entity_checks import Tally
 from kbd.core.schema import PropertyRule, RelationRule, Schema, Transitions, TypeRule
 
-AT_WRITE = "refused at the write"
-AT_END = "refused at the write, when all steps of a plan are done"
-IN_WRITING = "applied at the write"
-AT_CHANGE = "refused at an update"
-WARNS = "warned of at the write"
+# When a violation is refused: before its step is written, or when all steps of a plan are done. What is brought about in
+# writing refuses nothing.
+AT_WRITE = "at the write"
+AT_END = "at the end"
+IN_WRITING = "in writing"
+AT_CHANGE = "at an update"
+WARNS = "by a warning"
 
 
 @dataclass(frozen=True, slots=True)

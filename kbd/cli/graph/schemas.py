@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from kbd.cli.graph.ground import Ground, json_object, on_graph
-from kbd.cli.output import Column, counted, emit, emit_json, safe, say, table
+from kbd.cli.output import Column, counted, emit, emit_json, safe, say, table, terminal_width
 from kbd.core.contracts import as_rows
+from kbd.core.coverage import Row
 from kbd.core.model import Problem
 from kbd.core.yamltext import MAX_BYTES, compose
 from kbd.core.yamlvalues import value_of
@@ -29,7 +30,7 @@ def _as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [{"code": p.code, "where": p.where, "what": p.what, "hint": p.hint} for p in problems]
 
 
-@click.command("init")
+@click.command("init", short_help="Make an empty log and a schema to begin with.")
 @click.option("--dry-run", is_flag=True, help="Say what would be made; make nothing.")
 @on_graph
 def init(ground: Ground, dry_run: bool) -> None:
@@ -48,7 +49,7 @@ def init(ground: Ground, dry_run: bool) -> None:
         emit(safe(told + path))
 
 
-@click.command("validate")
+@click.command("validate", short_help="Check every line of the log and the whole graph.")
 @on_graph
 def validate(ground: Ground) -> int:
     """Check every line of the log and the whole graph against the schema. Exit 1 with findings."""
@@ -79,10 +80,14 @@ def _say_notes(notes: list[Problem]) -> None:
         say(f"note: {code}: {counted(count, 'time')}, first {note.where}: {note.what}; {note.hint}")
 
 
-@click.command("coverage")
+@click.command("coverage", short_help="Show what of the schema was ever checked, and how.")
 @on_graph
 def coverage(ground: Ground) -> int:
-    """Show each constraint that the schema declares, how it is enforced, and how many facts it was checked against."""
+    """Show each constraint that the schema declares, how it is enforced, and how many facts it was checked against.
+
+    Enforced at the write: before a byte of it is written; at the end: when all steps of a plan are done; at an update: of
+    a value that is there; in writing: brought into this form. NOTHING: no fact was ever checked against it.
+    """
     audit = checking.audit(ground.place, ground.schema, ground.session.now(), ground.knowledge)
     if ground.as_json:
         rows = [
@@ -98,31 +103,51 @@ def coverage(ground: Ground) -> int:
         ]
         emit_json({"constraints": rows, "open": audit.openings})
         return 0
-    columns = [
-        Column("constraint"),
-        Column("checked", "right"),
-        Column("broken", "right"),
-        Column("enforced"),
-        Column("says"),
-    ]
-    cells = [
-        [
-            safe(row.where),
-            "-" if row.checked is None else f"{row.checked:,}" if row.checked else "NOTHING",
-            f"{row.violated:,}" if row.violated else "-",
-            row.how,
-            safe(row.says),
-        ]
-        for row in audit.rows
-    ]
-    for line in table(columns, cells) if cells else ():
-        emit(line)
+    _print_rows(audit.rows)
     for opening in audit.openings:
         emit(safe(f"not checked, on purpose: {opening}"))
     idle = sum(1 for row in audit.rows if row.is_idle)
     if idle:
         say(f"{counted(idle, 'constraint')} checked nothing so far")
     return 0
+
+
+def _print_rows(rows: Sequence[Row]) -> None:
+    """Print the constraints; on a terminal under the type or relation that they are of, which leaves room for words."""
+    grouped = terminal_width() is not None
+    owners: dict[str, list[Row]] = {}
+    for row in rows:
+        owners.setdefault(_owner(row), []).append(row)
+    sorted_rows = [row for own in owners.values() for row in own]
+    columns = [
+        Column("constraint"),
+        Column("checked", "right", (("NOTHING", "yellow"),)),
+        Column("broken", "right"),
+        Column("enforced"),
+        Column("says"),
+    ]
+    cells = [
+        [
+            safe(row.where.removeprefix(f"{_owner(row)}.") if grouped else row.where),
+            "-" if row.checked is None else f"{row.checked:,}" if row.checked else "NOTHING",
+            f"{row.violated:,}" if row.violated else "-",
+            row.how,
+            safe(row.says),
+        ]
+        for row in sorted_rows
+    ]
+    header, *lines = table(columns, cells, indent="  " if grouped else "")
+    emit(header)
+    for row, line in zip(sorted_rows, lines, strict=True):
+        if grouped and row is owners[_owner(row)][0]:
+            emit(safe(_owner(row)))
+        emit(line)
+
+
+def _owner(row: Row) -> str:
+    """Return what a constraint is of: `types.Task`, `relations.blocks` or `constraints`."""
+    section, _, rest = row.where.partition(".")
+    return f"{section}.{rest.partition('.')[0]}" if rest else section.partition("[")[0]
 
 
 @click.command("check")
@@ -143,7 +168,7 @@ def check(ground: Ground, skill_path: str) -> int:
     return 1 if reading.problems else 0
 
 
-@click.command("schema-merge")
+@click.command("schema-merge", short_help="Add types, relations and constraints to the schema.")
 @click.option("--data", "-d", metavar="JSON", help="The fragment.")
 @click.option("--file", "-f", "path", metavar="FILE", help="A file with the fragment, YAML or JSON.")
 @click.option("--dry-run", is_flag=True, help="Print the new schema; write nothing.")
