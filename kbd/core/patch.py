@@ -14,7 +14,7 @@ from kbd.core.model import BREAK
 
 _MARK = re.compile(
     r"^(?:\*\*\* (?:Begin Patch|(?:Update|Add|Delete) File: )|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@"
-    r"|(?:<{5,9}|-{5,9}) ?SEARCH\b)",
+    r"|--- [^\n]+\n\+\+\+ |(?:<{5,9}|-{5,9}) ?SEARCH\b)",
     re.MULTILINE,
 )
 _APPLY_HEAD = re.compile(r"\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)")
@@ -69,7 +69,10 @@ class _Half:
 
 
 class _Splitter:
-    """Where the reader stands: in an apply_patch envelope, in a hunk (lines left per side), in a SEARCH or REPLACE."""
+    """Where the reader stands: in an apply_patch envelope, in a hunk (lines left per side), in a SEARCH or REPLACE.
+
+    `signs` says that lines with a sign may go on: models miscount the lines of a hunk, or give no numbers.
+    """
 
     def __init__(self) -> None:
         self.written = _Half()
@@ -79,20 +82,28 @@ class _Splitter:
         self.old_left = 0
         self.new_left = 0
         self.half = ""
+        self.signs = False
 
     def line(self, line: str) -> None:
         if self.half:
             self._half_line(line)
-        elif self.old_left > 0 or self.new_left > 0:
+        elif (self.old_left > 0 or self.new_left > 0) and not _HUNK.match(line):
             self._hunk_line(line)
         elif self._opens(line):
             self._cut()
             self.copied.append(line)
             self._cut()
-        elif self.envelope:
+            self.signs = line.startswith(("@@", "+++ "))
+        elif self.envelope or self.signs and line.startswith(("+", "-", " ")):
             self._signed(line)
         else:
+            self._end_of_signs()
             self.written.append(line)
+
+    def _end_of_signs(self) -> None:
+        if self.signs:
+            self.signs = False
+            self._cut()
 
     def _cut(self) -> None:
         self.written.cut()
@@ -111,7 +122,7 @@ class _Splitter:
         if _SEARCH.match(line):
             self.half = "search"
             return True
-        return not self.envelope and self._header(line)
+        return self.signs and line.startswith("@@") or not self.envelope and self._header(line)
 
     def _header(self, line: str) -> bool:
         found = _UNIFIED_HEAD.fullmatch(line) or _RENAME.fullmatch(line)
