@@ -48,6 +48,9 @@ _NETWORK = frozenset(
 )
 
 
+MOUNTS = Path("/proc/self/mountinfo")
+
+
 def existing(path: str) -> str:
     """Return the path, or the nearest folder above it that is there."""
     while not os.path.lexists(path) and path != os.path.dirname(path):
@@ -55,7 +58,7 @@ def existing(path: str) -> str:
     return path
 
 
-def network_file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+def network_file_system(path: str, mounts: Path = MOUNTS) -> str | None:
     """Return the type of the network file system that holds the path; None on a local one, or where none can tell.
 
     The mount with the device of the path decides, the longest of several.
@@ -77,14 +80,14 @@ def network_file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) 
     return found[1] if found[1] in _NETWORK else None
 
 
-def require_local(state_dir: Path) -> None:
+def require_local(state_dir: Path, mounts: Path = MOUNTS) -> None:
     """Refuse a state directory on a network file system: two hosts would each take the ledger for theirs.
 
     Raises:
         UsageError: it lies on one.
         FileUnreadable: nothing can tell.
     """
-    kind = network_file_system(str(state_dir))
+    kind = network_file_system(str(state_dir), mounts)
     if kind is not None:
         what = f"the state directory lies on a network file system ({kind}), where SQLite and locks are not safe"
         raise UsageError(what, where=str(state_dir), hint="give a local folder with --state-dir")

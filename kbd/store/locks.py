@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbd.errors import AlreadyRunning, FileUnreadable, FileUnwritable, LockTimeout
+from kbd.store.filesystem import require_local
 
 # POSIX lets `lockf` say EACCES where `flock` says EWOULDBLOCK; every other errno is a fault and not contention.
 _HELD_BY_ANOTHER = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
@@ -47,6 +48,10 @@ class Locks:
 
     state_dir: Path
     wait: Wait = time.sleep
+
+    def __post_init__(self) -> None:
+        """Refuse a state directory on a network file system (UsageError), where locks may hold nothing."""
+        require_local(self.state_dir)
 
     @contextmanager
     def hold(self, paths: Iterable[str | os.PathLike[str]], timeout_seconds: float) -> Iterator[None]:

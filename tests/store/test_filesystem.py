@@ -2,7 +2,15 @@
 
 import pytest
 
-from kbd.store.filesystem import count_folders, existing, free_bytes, inotify_limit, network_file_system
+from kbd.errors import UsageError
+from kbd.store.filesystem import (
+    count_folders,
+    existing,
+    free_bytes,
+    inotify_limit,
+    network_file_system,
+    require_local,
+)
 
 
 def mountinfo(tmp_path, *mounts):
@@ -16,6 +24,16 @@ def mountinfo(tmp_path, *mounts):
 def test_network_file_system_is_known_by_its_type(tmp_path, kind):
     mounts = mountinfo(tmp_path, ("/", "ext4"), (str(tmp_path), kind))
     assert network_file_system(str(tmp_path / "not/there/yet"), mounts) == kind
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("nfs", True), ("ceph", True), ("overlay", False), ("tmpfs", False)])
+def test_state_directory_must_be_local(tmp_path, kind, refused):
+    mounts = mountinfo(tmp_path, ("/", "ext4"), (str(tmp_path), kind))
+    if refused:
+        with pytest.raises(UsageError, match=rf"network file system \({kind}\).*--state-dir"):
+            require_local(tmp_path / "state", mounts)
+    else:
+        require_local(tmp_path / "state", mounts)
 
 
 def test_innermost_mount_decides(tmp_path):
