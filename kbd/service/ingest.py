@@ -196,6 +196,7 @@ class _Batch:
         self.records = self.messages = 0
         self.identity = Identity(self.db, source.format.agent, row.id, found.path)
         self.known: set[str] = set()
+        self.place = batches.workplace_of(found, source.format, source.root)
         self.silence = Silence()
 
     def read(self, records: Sequence[Record], *, from_start: bool) -> None:
@@ -206,8 +207,8 @@ class _Batch:
         still_open = self.decoder.flush()
         self.records += len(records)
         self.census = census([*decoded, still_open], self.ingest.latest, self.ingest.now)
-        closed = [message for one in decoded if one.messages for message in one.messages if self._is_read(message)]
-        growing = [message for message in still_open.messages if self._is_read(message)]
+        closed = [message for one in decoded if one.messages for message in self._read_of(one.messages)]
+        growing = self._read_of(still_open.messages)
         self.dirty |= self.identity.note(closed, growing, from_start=from_start)
         said = [*closed, *growing]
         self.known = facts.known_messages(self.db, self.source.format.agent, {m.native_id for m in said})
@@ -228,6 +229,12 @@ class _Batch:
         if clock is None:
             return [feed(record, now) for record in records]
         return [feed(record, clock.at(record.offset)) for record in records]
+
+    def _read_of(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages that may be read, in the place of their transcript if they name no other."""
+        if self.place is not None:
+            messages = [replace(one, cwd=self.place) if one.cwd is None else one for one in messages]
+        return [message for message in messages if self._is_read(message)]
 
     def _is_read(self, message: Message) -> bool:
         is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
@@ -271,7 +278,8 @@ class _Batch:
 
     def _say(self, message: Message, scope: set[int]) -> Said:
         """Return what a message says, lines cited by number included."""
-        said = self.ingest.reader.read(message, scope, lambda call: self.ingest.paths.named_by(call, message.cwd))
+        folder = None if message.cwd == self.place else message.cwd  # an inferred one leaves a relative path open
+        said = self.ingest.reader.read(message, scope, lambda call: self.ingest.paths.named_by(call, folder))
         if not message.cites:
             return said
         by_line = (read_line_cite(self.db, cite, message.cwd, scope) for cite in message.cites)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
@@ -39,6 +39,7 @@ class Aider:
     """One history per project; the root is the project, a folder of projects, or the file itself."""
 
     agent = "aider"
+    in_projects = True
 
     def default_roots(self, env: Mapping[str, str], home: str) -> list[str]:
         """Return nothing: histories lie in projects, which a person names."""
@@ -51,6 +52,10 @@ class Aider:
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> AiderDecoder:
         """Return a decoder for one history."""
         return AiderDecoder(relpath, state, tz)
+
+    def workplace(self, relpath: str, path: str, read: Callable[[str], bytes | None]) -> str | None:
+        """Return the folder of the history: Aider writes it where it works, at the root of the repository."""
+        return path.rpartition("/")[0] or None
 
 
 class _State(msgspec.Struct, array_like=True):

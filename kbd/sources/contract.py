@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol, runtime_checkable
@@ -109,6 +109,23 @@ class SupersededFormat(SourceFormat, Protocol):
 
     def superseded_by(self, relpath: str) -> str | None:
         """Name the file, from the root, whose presence says that the one at `relpath` is no longer to be read."""
+        ...
+
+
+@runtime_checkable
+class PlacedFormat(SourceFormat, Protocol):
+    """A format whose transcripts do not name the directory their session works in; where they lie may tell."""
+
+    @property
+    def in_projects(self) -> bool:
+        """Whether the transcripts lie among the files of projects, so that not all below a root is a transcript."""
+        ...
+
+    def workplace(self, relpath: str, path: str, read: Callable[[str], bytes | None]) -> str | None:
+        """Return the absolute working directory of the session in a file, None if nothing tells.
+
+        `relpath` is from the root, `path` absolute; `read` returns a small file, named from the root, if it is there.
+        """
         ...
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
@@ -37,6 +37,7 @@ class GeminiCli:
     """Where Gemini CLI writes; the root may be its folder, the `tmp` in it, a project or its `chats`."""
 
     agent = "gemini-cli"
+    in_projects = False
 
     def default_roots(self, env: Mapping[str, str], home: str) -> list[str]:
         """Return the folder below `$GEMINI_CLI_HOME` or the home."""
@@ -49,6 +50,25 @@ class GeminiCli:
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> GeminiDecoder:
         """Return a decoder for one chat."""
         return GeminiDecoder(relpath, state, tz)
+
+    def workplace(self, relpath: str, path: str, read: Callable[[str], bytes | None]) -> str | None:
+        """Return the project's root, named by a mark in the project's folder or by the registry of all projects."""
+        folder = f"/{relpath}".rpartition("/chats/")[0].strip("/")
+        mark = (read(f"{folder}/.project_root") or b"").decode("utf-8", "replace").strip() if folder else ""
+        above, _, slug = folder.rpartition("/")
+        if mark or above.rpartition("/")[2] != "tmp":
+            return mark or None
+        registry = read_value(read(f"{above.removesuffix('tmp')}projects.json") or b"")
+        return _root_named(slug, registry if isinstance(registry, dict) else {})
+
+
+def _root_named(slug: str, registry: Mapping[str, object]) -> str | None:
+    """Return the project's root that has a folder's name; older folders are named by the root's hash."""
+    roots = object_of(registry, "projects") or registry
+    for root, name in roots.items():
+        if slug in (name, hashlib.sha256(root.encode("utf-8", "replace")).hexdigest()):
+            return root
+    return None
 
 
 def chat_kind(relpath: str) -> FileKind | None:

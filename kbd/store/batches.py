@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kbd.errors import FileUnreadable
-from kbd.sources.contract import CompanionFormat, DatabaseFormat, FileKind, SourceFormat
+from kbd.sources.contract import CompanionFormat, DatabaseFormat, FileKind, PlacedFormat, SourceFormat
 from kbd.sources.jsonl import read_value
 from kbd.store import tail
-from kbd.store.documents import DocumentSpec, read_document
+from kbd.store.documents import DocumentSpec, read_beside, read_document
 from kbd.store.position import Position
 from kbd.store.rows import read_rows
 from kbd.store.scan import Found
@@ -47,6 +47,17 @@ def read_batches(
             raise FileUnreadable(f"{source.agent} reads no databases", where=found.path)
         case FileKind.LINES | FileKind.GZIP | FileKind.ZSTD:
             return tail.read_batches(found.path, position, now=now, accept_last=accept_last, max_record=max_record)
+
+
+def workplace_of(found: Found[FileKind], source: SourceFormat, root: str) -> str | None:
+    """Return the directory in which the session of a transcript works, where its place tells; `root` is the source's.
+
+    Raises:
+        FileUnreadable: a file that could tell cannot be read.
+    """
+    if not isinstance(source, PlacedFormat):
+        return None
+    return source.workplace(found.relpath, found.path, partial(read_beside, root))
 
 
 def version_of(found: Found[FileKind]) -> tuple[int, int]:

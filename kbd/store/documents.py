@@ -23,6 +23,9 @@ MAX_COMPANIONS = 8
 QUIET_SECONDS = 2.0
 """A file whose time is this near may be rewritten within the same tick of its clock, unseen."""
 
+MAX_BESIDE = 1 << 20
+"""Bytes of a file that only tells where a session works."""
+
 Companions = Callable[[Sequence[bytes]], tuple[str, ...]]
 
 
@@ -123,3 +126,15 @@ def _companion(name: str, spec: DocumentSpec) -> bytes | None:
         if spec.is_whole(data):
             return data
     return None
+
+
+def read_beside(root: str, name: str) -> bytes | None:
+    """Return a small file named from a source's root, None if it is not there or lies outside.
+
+    Raises:
+        FileUnreadable: it cannot be read, or is not small.
+    """
+    path = os.path.join(os.path.realpath(root), name)
+    if os.path.realpath(path) != path or not os.path.lexists(path):
+        return None
+    return _read(path, MAX_BESIDE)[0]

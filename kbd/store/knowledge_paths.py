@@ -43,7 +43,7 @@ class KnowledgePaths:
         full = self._expand(path)
         if not os.path.isabs(full):
             if cwd is None:
-                tail = "/" + os.path.normpath(full)
+                tail = os.path.normpath(f"/{full}")
                 return any(p.endswith(tail) for p in self.paths)
             full = os.path.join(cwd, full)
         return os.path.normpath(full) in self.paths or os.path.realpath(full) in self.paths
