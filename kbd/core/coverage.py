@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from kbd.core.entity_checks import Tally
 from kbd.core.schema import PropertyRule, RelationRule, Schema, Transitions, TypeRule
 
-# When a violation is refused: before its step is written, or when all steps of a plan are done. What is brought about in
-# writing refuses nothing.
+# When a violation is refused: before its step is written, or when all steps of a plan are done. What is brought about
+# in writing refuses nothing.
 AT_WRITE = "at the write"
 AT_END = "at the end"
 IN_WRITING = "in writing"

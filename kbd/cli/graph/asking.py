@@ -13,7 +13,6 @@ from kbd.core.constraints import Expression, RuleFault, parse_condition
 from kbd.core.graph_query import Query, condition_of, hops_of
 from kbd.core.operations import Entity, record_of
 from kbd.errors import UsageError
-from kbd.service.graph.past import history as history_of
 
 MAX_STEPS = 100
 
@@ -140,6 +139,8 @@ def path(ground: Ground, from_id: str, to_id: str, rels: tuple[str, ...], most: 
 @on_graph
 def history(ground: Ground, ident: str) -> int:
     """Show every operation that an entity took part in, oldest first. Exit 1 if there is none."""
+    from kbd.service.graph.past import history as history_of  # noqa: PLC0415 - for going back only
+
     found = history_of(ground.place, ident)
     for one in found:
         if one.operation.kind == "create" and one.operation.id == ident:

@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from kbd.cli.known import chosen_bases, known_bases
 from kbd.cli.output import emit, emit_json, say
 from kbd.cli.session import Session
 from kbd.core.bridge import Bridged, Knowledge
@@ -27,9 +26,8 @@ from kbd.core.operations import Entity
 from kbd.core.redact import printable
 from kbd.core.schema import Schema
 from kbd.errors import UsageError
-from kbd.service.graph.changing import GraphRefused
-from kbd.service.graph.past import as_of
 from kbd.service.graph.reading import Place, opened
+from kbd.service.graph.refusal import GraphRefused
 from kbd.service.graph.schemas import load_contract, load_schema
 from kbd.store.confined import confined
 
@@ -60,6 +58,8 @@ class Ground:
         """
         log, schema = DEFAULT_LOG, DEFAULT_SCHEMA
         if self.base is not None:
+            from kbd.cli.known import chosen_bases  # noqa: PLC0415 - the ledger and all that reads it
+
             config = chosen_bases(self.session.config, self.base)[0].graph
             if config is None:
                 raise UsageError(f"the base {self.base!r} has no graph", hint="set `graph: {log, schema}` in its base")
@@ -88,6 +88,8 @@ class Ground:
 
     def knowledge(self) -> Knowledge:
         """Read the entries of all bases, or of the one named, with their relations."""
+        from kbd.cli.known import chosen_bases, known_bases  # noqa: PLC0415 - the ledger and all that reads it
+
         with self.session.reading() as ledger:
             bases = known_bases(self.session, ledger, chosen_bases(self.session.config, self.base))
         entries = [entry for base in bases for entry in base.entries]
@@ -97,6 +99,8 @@ class Ground:
     def asking(self) -> Iterator[View]:
         """Hold the graph for questions, as it is or as it was at `--at`."""
         if self.at is not None:
+            from kbd.service.graph.past import as_of  # noqa: PLC0415 - for going back only
+
             moment = moment_given(self.at)
             yield Bridged(as_of(self.place, self.schema, moment), self.knowledge)
             return

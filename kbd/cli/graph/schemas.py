@@ -85,8 +85,8 @@ def _say_notes(notes: list[Problem]) -> None:
 def coverage(ground: Ground) -> int:
     """Show each constraint that the schema declares, how it is enforced, and how many facts it was checked against.
 
-    Enforced at the write: before a byte of it is written; at the end: when all steps of a plan are done; at an update: of
-    a value that is there; in writing: brought into this form. NOTHING: no fact was ever checked against it.
+    Enforced at the write: before a byte of it is written; at the end: when all steps of a plan are done; at an
+    update: of a value that is there; in writing: brought into this form. NOTHING: no fact was ever checked against it.
     """
     audit = checking.audit(ground.place, ground.schema, ground.session.now(), ground.knowledge)
     if ground.as_json:

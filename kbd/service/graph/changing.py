@@ -13,8 +13,9 @@ from kbd.core.graph_state import View
 from kbd.core.model import Problem
 from kbd.core.operations import Operation
 from kbd.core.schema import Schema
-from kbd.errors import ChangedUnderneath, Refused
+from kbd.errors import ChangedUnderneath
 from kbd.service.graph.reading import Load, Opened, Place, no_knowledge, opened, view_of
+from kbd.service.graph.refusal import GraphRefused
 from kbd.store import eventlog, graphcache
 from kbd.store.eventlog import Writer
 from kbd.store.graphcache import GraphCache
@@ -23,16 +24,6 @@ LOCK_SECONDS = 10.0
 _SETTLE_SECONDS = 0.05
 _ATTEMPTS = 5
 Make = Callable[[View], Sequence[Operation]]
-
-
-class GraphRefused(Refused):
-    """A change that the schema or a contract forbids; `problems` say all that speaks against it."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        """Take the reasons; the message has a line for each."""
-        self.problems = tuple(problems)
-        lines = [f"  - {p.where}: {p.what}; {p.hint}" for p in problems]
-        super().__init__("\n".join(["refused, and nothing was written", *lines]))
 
 
 @dataclass(frozen=True, slots=True)
