@@ -62,7 +62,8 @@ def _daemon_reasons(told: Situation) -> Iterator[Reason]:
     if beat.last_error:
         yield Reason("pass_failed", beat.last_error, "mend what it names; kbd tries again by itself")
     if beat.watching.startswith("polling"):
-        yield Reason("watch_degraded", f"no file events, {beat.watching}", "raise the limit that it names")
+        remedy = "raise the limit that it names; folders on a network are always polled"
+        yield Reason("watch_degraded", f"no file events, {beat.watching}", remedy)
 
 
 def _source_reasons(told: Situation, faults: Sequence[Problem]) -> Iterator[Reason]:
