@@ -118,8 +118,11 @@ class Matcher:
 
     def could_match(self, text: str) -> bool:
         """Say whether `find(text)` needs to be asked: False means that it finds nothing. Stops at the first hit."""
-        norm = normalise(text) if len(text) <= WINDOW_CHARS else Haystack(text).norm
-        return any(True for _, _, window in self._windows(norm) for _ in self._hits(window))
+        if self._automaton is None:
+            return False
+        if len(text) > WINDOW_CHARS:
+            return any(True for _, _, window in self._windows(Haystack(text).norm) for _ in self._hits(window))
+        return next(iter(self._hits(normalise(text))), None) is not None
 
     def find(self, text: str) -> tuple[Match, ...]:
         """Return the matches in `text`, sorted by start; offsets count characters.

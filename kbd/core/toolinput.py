@@ -124,6 +124,13 @@ def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str
             yield from _strings(inner, key, depth + 1)
 
 
+def _flat_strings(plain: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return the strings of an object that holds no others, as most inputs; nothing if it does."""
+    if len(plain) > MAX_VALUES or any(isinstance(value, dict | list | tuple) for value in plain.values()):
+        return []
+    return [(key, value) for key, value in plain.items() if isinstance(value, str)]
+
+
 def _plain_keys(value: Mapping[str, object]) -> Mapping[str, object]:
     """Return an object with its keys in plain form, the halves of an edit under one name."""
     keys = tuple(map(str, value))
@@ -184,7 +191,7 @@ class _Reading:
     def __init__(self, name: str, tool_input: Mapping[str, object]) -> None:
         self.name = _words_of(name[:_KNOWN_CHARS])
         self.keys = _plain_keys(tool_input)
-        self.values = list(islice(_strings(tool_input), MAX_VALUES))
+        self.values = _flat_strings(self.keys) or list(islice(_strings(tool_input), MAX_VALUES))
         self.written: list[str] = []
         self.copied: list[str] = []
         self.touched: dict[str, TouchMode] = {}

@@ -76,13 +76,22 @@ class RecentFiles:
     def __init__(self, saved: Iterable[SeenFile] = ()) -> None:
         """Begin with what `saved` returned."""
         self._files = {path: (from_micros(micros), Touch(path, mode)) for path, mode, micros in saved}
+        times = [time for time, _ in self._files.values() if time is not None]
+        self._newest = max(times, default=_EARLIEST)
+        self._ascends = len(times) == len(self._files) and times == sorted(times)
 
     def before(self, at: datetime | None) -> tuple[Touch, ...]:
         """Return the files touched in the ten minutes up to `at`, newest first, at most five."""
         if at is None or not self._files:
             return ()
         since = max(at, _EARLIEST) - RECENT
-        near = [seen for seen in self._files.values() if seen[0] is not None and since <= seen[0] <= at]
+        near = []
+        for seen in reversed(self._files.values()):
+            if seen[0] is not None and since <= seen[0] <= at:
+                near.append(seen)
+            elif self._ascends and seen[0] is not None and seen[0] < since:
+                break  # of the files remembered few are near
+        near.reverse()
         near.sort(key=itemgetter(0), reverse=True)
         return tuple([touch for _, touch in near[:RECENT_FILES]])
 
@@ -96,6 +105,7 @@ class RecentFiles:
                     self._note(join_path(cwd or "", touch.path), touch.mode, at)
 
     def _note(self, path: str, mode: TouchMode, at: datetime) -> None:
+        self._ascends, self._newest = self._ascends and at >= self._newest, max(at, self._newest)
         self._files.pop(path, None)
         self._files[path] = (at, Touch(path, mode))
         if len(self._files) > REMEMBERED_FILES:
