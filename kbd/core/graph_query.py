@@ -16,6 +16,7 @@ from typing import Any
 from kbd.core.constraint_checks import ConstraintChecks
 from kbd.core.constraint_eval import holds
 from kbd.core.constraints import (
+    MAX_CHARS,
     And,
     Compare,
     Exists,
@@ -105,6 +106,8 @@ def hops_of(text: str, known: Collection[str]) -> tuple[Hop, ...]:
     """
     if text in known:
         return (Hop(text, False, None),)
+    if len(text) > MAX_CHARS:
+        raise RuleFault(f"is longer than {MAX_CHARS} characters")
     hops: list[Hop] = []
     at = 0
     while at < len(text):

@@ -25,9 +25,10 @@ from kbd.errors import FileUnreadable
 
 MAX_STEPS = 10_000
 STEP_KEYS = ("op", "type", "id", "as", "properties", "props", "from", "rel", "to", "entity", "cascade", "timestamp")
-_CREATE = re.compile(r"create\s+([^\s{]+)\s*(\{.*\})?\s*", re.IGNORECASE | re.DOTALL)
-_RELATE = re.compile(r"(relate|unrelate)\s+(\S+)\s*(?:->|→)\s*(\S+)\s*(?:->|→)\s*(\S+)\s*", re.IGNORECASE)
-_UPDATE = re.compile(r"(update|delete)\s+([^\s{]+)\s*(\{.*\})?\s*", re.IGNORECASE | re.DOTALL)
+_CREATE = re.compile(r"create\s+([^\s{]+)(?:\s*(\{.*\}))?", re.IGNORECASE | re.DOTALL)
+_RELATE = re.compile(r"(relate|unrelate)\s+(\S+)\s*(?:->|→)\s*(\S+)\s*(?:->|→)\s*(\S+)", re.IGNORECASE)
+_UPDATE = re.compile(r"(update|delete)\s+([^\s{]+)(?:\s*(\{.*\}))?", re.IGNORECASE | re.DOTALL)
+_MAX_RELATE_CHARS = 1000
 _REFERENCE = re.compile(r"\$(?:\{(?P<braced>[\w.-]+)\}|(?P<bare>[\w.-]+))")
 
 
@@ -110,7 +111,10 @@ def _complete(step: Step, where: str, text: SchemaText) -> Step:
 
 
 def _line(line: str, where: str, text: SchemaText, at: int) -> Step:
-    relate, create, update = _RELATE.fullmatch(line), _CREATE.fullmatch(line), _UPDATE.fullmatch(line)
+    line = line.strip()
+    # Arrows can be found in many ways in a long line, and each would be tried.
+    relate = _RELATE.fullmatch(line) if len(line) <= _MAX_RELATE_CHARS else None
+    create, update = _CREATE.fullmatch(line), _UPDATE.fullmatch(line)
     if relate is not None:
         kind, source, rel, target = relate.groups()
         return Step(kind.lower(), source, rel=rel, target=target, newest=True, line=at)

@@ -14,6 +14,7 @@ from kbd.core.constraints import RuleFault
 from kbd.core.contracts import read_contract
 from kbd.core.graph import prepare
 from kbd.core.graph_query import Query, condition_of, hops_of
+from kbd.core.graph_state import Overlay
 from kbd.core.plans import PlanFault, operations_of, read_plan
 from kbd.core.schema_default import DEFAULT_SCHEMA
 from tests.core.graph_world import ARTICLE, create, delete, graph, relate, schema, unrelate, update
@@ -124,6 +125,10 @@ def test_a_text_that_looks_like_a_reference_stays_in_a_text_property():
         "steps: 3",
         "- [[[]]]",
         "- CREATE",
+        f"- CREATE T{' ' * 200_000}x",
+        f"- RELATE {'->' * 480} x y",
+        f"- RELATE {'->' * 100_000} x y",
+        f"- UPDATE t {'{' * 200_000}",
     ],
 )
 def test_what_is_no_plan_is_told(text):
@@ -256,7 +261,7 @@ def test_one_walk_crosses_graph_and_knowledge():
     assert asked.walk("p", hops_of(walk.replace("open", "done"), ())) == []
 
 
-@pytest.mark.parametrize("walk", ["", "a/", "a//b", "a[", "a[x =]", "/a", "a b"])
+@pytest.mark.parametrize("walk", ["", "a/", "a//b", "a[", "a[x =]", "/a", "a b", " " * 100_000, "a" + " " * 1990 + "x"])
 def test_what_is_no_walk_is_refused(walk):
     with pytest.raises(RuleFault):
         hops_of(walk, ())
@@ -268,6 +273,33 @@ def test_related_is_seen_from_both_ends_and_under_either_name():
     assert [entity.id for _, _, entity in asked.related("proj_001", "has_owner", "outgoing")] == ["p_001"]
     assert [entity.id for _, _, entity in asked.related("p_001", "owns", "outgoing")] == ["proj_001"]
     assert [way for _, way, _ in asked.related("p_001", None, "both")] == ["incoming"]
+
+
+def test_a_path_looks_at_each_relation_of_a_dense_graph_twice_at_most():
+    rules = schema("types: {T: {}}\nrelations: open")
+    names = [f"n{number}" for number in range(60)]
+    pairs = [(one, two) for at, one in enumerate(names) for two in names[at + 1 :]]
+    held = graph(rules, *(create(one, "T") for one in (*names, "far")), *(relate(one, "r", two) for one, two in pairs))
+    looked = 0
+
+    class Counted(Overlay):
+        def edges_from(self, ident, names=None):
+            nonlocal looked
+            found = list(super().edges_from(ident, names))
+            looked += len(found)
+            return found
+
+    assert Query(Counted(held, rules.indexed), rules).path("n0", "far", (), 50) == []
+    assert looked == len(pairs)
+
+
+def test_a_path_of_many_steps_is_found():
+    rules = schema("types: {T: {}}\nrelations: open")
+    names = [f"n{number}" for number in range(101)]
+    steps = [relate(one, "r", two) for one, two in zip(names, names[1:], strict=False)]
+    asked = Query(graph(rules, *(create(one, "T") for one in names), *steps), rules)
+    assert len(asked.path("n100", "n0", (), 100)) == 100
+    assert asked.path("n100", "n0", (), 99) == []
 
 
 def test_a_property_that_is_a_ref_is_a_step_where_it_is_named():
