@@ -200,3 +200,14 @@ def test_other_words_are_no_ids(word: str) -> None:
 @pytest.mark.parametrize("word", ["KD07", "PIT012", "GUI01", "LL99", "RC10", "ABCDE123456"])
 def test_ids_are_read(word: str) -> None:
     assert parse(f"- [{word}] **Some title**".encode()).entries[0].ident == word
+
+
+def test_words_known_from_an_earlier_reading_are_read_as_at_first() -> None:
+    at_first = parse(SAMPLE.encode())
+    moved = parse(b"# Other\n\n" + SAMPLE.encode().replace(b"ref:3 | last:2026-05-18", b"ref:4 | last:2026-06-01"))
+    assert [(e.title, e.body, e.created) for e in moved.entries] == [
+        (e.title, e.body, e.created) for e in at_first.entries
+    ]
+    assert (moved.entries[0].line, moved.entries[0].section) == (at_first.entries[0].line + 2, "Lessons / Locks")
+    assert moved.entries[0].meta == Metadata(4, date(2026, 6, 1), True, State.ACTIVE)
+    assert parse(SAMPLE.encode(), types=frozenset({"other"})).entries[0].type is None

@@ -182,3 +182,35 @@ def test_only_transcripts_are_taken(relpath: str, taken: bool) -> None:
 )
 def test_roots_come_from_the_environment(env: dict[str, str], roots: list[str]) -> None:
     assert FORMAT.default_roots(env, "/h") == roots
+
+
+ODD: list[Json] = [
+    said(text("Per X."), tool("Bash", command="echo x"), {"type": "thinking", "thinking": "so"}),
+    said(text("Per X."), {"type": "text", "text": None}, {"type": "text"}, {"type": "image"}),
+    said(tool("Edit", file_path="a.py", old_string="a", new_string="b"), {"type": "tool_use", "id": 7, "name": "Bash"}),
+    said(text("Per X."), message_id=""),
+    said(text("Per X."), isApiErrorMessage=False, requestId=None),
+    {"type": "assistant", "uuid": "u", "message": {"content": "a plain text"}},
+    {"type": "assistant", "timestamp": 1_780_000_000, "message": {"id": 4, "content": [text("Per X.")]}},
+]
+
+
+@pytest.mark.parametrize("record", ODD)
+def test_a_line_that_needs_the_patient_decoder_says_the_same(record: Json) -> None:
+    lone = line(record).replace(b"{", b'{"odd":"\\ud800",', 1)
+    patient, quick = run(FORMAT, PATH, [lone]), run(FORMAT, PATH, [record])
+    assert patient == quick
+    assert messages(quick)
+
+
+@pytest.mark.parametrize("extra", [{"uuid": 7}, {"cwd": None}, {"sessionId": ["S1"]}])
+def test_a_value_of_another_type_costs_no_message(extra: Json) -> None:
+    (message,) = messages(run(FORMAT, PATH, [said(text("Per X.")) | extra]))
+    assert texts([*run(FORMAT, PATH, [said(text("Per X.")) | extra])]) == ["Per X."]
+    assert message.session == "S1"
+
+
+def test_items_of_a_message_that_are_no_blocks_are_passed_over() -> None:
+    record = said(text("Per X."))
+    record["message"]["content"].append("loose")  # type: ignore[index]
+    assert texts(run(FORMAT, PATH, [record])) == ["Per X."]
