@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 
-from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
+from kbd.errors import FileUnreadable, FileUnwritable, KbdError, LedgerDamaged, LockTimeout
 from kbd.store.filesystem import require_local
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 
@@ -37,7 +38,10 @@ class Ledger:
 
         Raises:
             sqlite3.DatabaseError: it is none.
+            FileUnreadable: it is no regular file; opening it could wait for ever.
         """
+        if path.exists() and not path.is_file():
+            raise FileUnreadable("not a regular file", where=str(path), hint="remove it; kbd restores the newest backup")
         self.path, self._is_together = path, False
         mode = "rw" if not readonly else "ro&immutable=1" if at_rest else "ro"
         self.db = sqlite3.connect(
@@ -76,7 +80,7 @@ class Ledger:
         except sqlite3.OperationalError as exc:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
-            raise FileUnwritable(str(exc), where=str(self.path), hint="free the disk or mend the permissions") from exc
+            raise _refused(exc, self.path) from exc
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -173,7 +177,7 @@ def _marked_generation(state_dir: Path) -> int:
     except OSError as exc:
         where = str(state_dir / MARKER_NAME)
         raise FileUnreadable(str(exc.strerror), where=where, hint="check its permissions") from exc
-    return int(text) if text.strip().isdigit() else 0
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else 0
 
 
 def next_generation(ledger: Ledger, state_dir: Path) -> None:
@@ -236,7 +240,25 @@ def _readable(ledger: Ledger) -> Ledger:
     except sqlite3.DatabaseError:
         ledger.close()
         raise
+    _refuse_newer(ledger)
     return ledger
+
+
+def _schema(ledger: Ledger) -> int:
+    return int(ledger.db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _refuse_newer(ledger: Ledger) -> None:
+    if (version := _schema(ledger)) > SCHEMA_VERSION:
+        ledger.close()
+        raise LedgerDamaged(f"ledger of a newer kbd (schema {version})", where=str(ledger.path), hint="upgrade kbd")
+
+
+def _refused(exc: sqlite3.OperationalError, path: Path) -> KbdError:
+    """Return what SQLite says as kbd's own error: another process holds the ledger, or the disk takes no writes."""
+    if exc.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LockTimeout("locked by another process", where=str(path), hint="try again when it has ended")
+    return FileUnwritable(str(exc), where=str(path), hint="free the disk or mend the permissions")
 
 
 def _damaged(exc: sqlite3.DatabaseError, path: Path) -> LedgerDamaged:
@@ -267,21 +289,19 @@ def _open_checked(path: Path) -> Ledger | None:
     ledger: Ledger | None = None
     try:
         ledger = Ledger(path)
-        version = int(ledger.db.execute("PRAGMA user_version").fetchone()[0])
+        version = _schema(ledger)
         sound = ledger.db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok" and ledger.meta("id") is not None
     except sqlite3.OperationalError as exc:
         if ledger is not None:
             ledger.close()
         if "no such table" in str(exc):
             return None
-        raise FileUnwritable(str(exc), where=str(path), hint="free the disk or mend the permissions") from exc
+        raise _refused(exc, path) from exc
     except sqlite3.DatabaseError:
         if ledger is not None:
             ledger.close()
         return None
-    if version > SCHEMA_VERSION:
-        ledger.close()
-        raise LedgerDamaged(f"ledger of a newer kbd (schema {version})", where=str(path), hint="upgrade kbd")
+    _refuse_newer(ledger)
     if not sound or version == 0:
         ledger.close()
         return None
@@ -323,7 +343,7 @@ def backups(state_dir: Path) -> list[Path]:
 
     Their generation tells, as a day may be one of a wild clock or of `--now`; damaged ones come first, by their names.
     """
-    copies = sorted((state_dir / "backups").glob("ledger-????-??-??.db"))
+    copies = sorted(copy for copy in (state_dir / "backups").glob("ledger-????-??-??.db") if copy.is_file())
     return sorted(copies, key=_generation_of)
 
 
