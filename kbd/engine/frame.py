@@ -41,7 +41,7 @@ class PassReport:
         files: transcripts looked into; records, citing: what they gave; read_bytes: their bytes.
         written: entries whose values were written into files.
         transitions: entries that changed their state.
-        scan_seconds: time the full scan took, reading aside; 0 if only hints were followed.
+        scan_seconds: processor time that the full scan took, reading aside; 0 if only hints were followed.
         complete: nothing more was there to be read when the pass ended.
         full: all sources were looked at, not only what events named.
         problems: what went wrong, by value.
