@@ -1,4 +1,4 @@
-"""A ledger that is damaged, foreign, locked or in the way of something else: restored or refused, told, never doubled."""
+"""A ledger that is damaged, foreign, locked or in the way of something else: restored or refused, and told."""
 
 from __future__ import annotations
 

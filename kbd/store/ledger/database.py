@@ -41,7 +41,8 @@ class Ledger:
             FileUnreadable: it is no regular file; opening it could wait for ever.
         """
         if path.exists() and not path.is_file():
-            raise FileUnreadable("not a regular file", where=str(path), hint="remove it; kbd restores the newest backup")
+            hint = "remove it; kbd restores the newest backup"
+            raise FileUnreadable("not a regular file", where=str(path), hint=hint)
         self.path, self._is_together = path, False
         mode = "rw" if not readonly else "ro&immutable=1" if at_rest else "ro"
         self.db = sqlite3.connect(
