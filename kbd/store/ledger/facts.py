@@ -243,7 +243,7 @@ def _is_cut_of_known(db: sqlite3.Connection, message: int, block: BlockFact) -> 
         return False
     prefixes = {(m.pattern, m.prefix) for m in block.mentions}
     for row in db.execute(
-        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND norm_length>=? AND author=?",
+        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND norm_length>? AND author=?",
         (message, block.norm_length, block.author),
     ).fetchall():
         known = {
