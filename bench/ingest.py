@@ -44,6 +44,7 @@ class World:
         shutil.rmtree(self.state, ignore_errors=True)
         self.state.mkdir(mode=0o700)
         (self.base / "lessons.md").write_bytes(self.notes)
+        (self.base / ".kbd-writer").unlink(missing_ok=True)  # of the ledger that is no more: it would be the writer
         done = self.kbd("run", "--once")
         counted = {e["title"]: e["ref"] for e in json.loads(self.kbd("list", "--json").out)["entries"] if e["ref"]}
         if counted != self.expected["references"]:
