@@ -21,8 +21,6 @@ from kbd.service.graph.schemas import Faulty, load_schema
 from kbd.store.ledger import lessons
 from kbd.store.relations_cache import Related
 
-PIECE_BYTES = 1 << 20
-"""So much of what is new in a log, and of what was never looked at, is validated in one pass."""
 SHOWN = 100
 
 
@@ -62,7 +60,7 @@ class GraphWatch:
         place = Place(graph.log, graph.schema, self.frame.state_dir)
         try:
             schema, schema_id = load_schema(graph.schema), repr(_stamp(graph.schema))
-            judged = judge_appended(place, schema, schema_id, lambda: self._knowledge(base), PIECE_BYTES)
+            judged = judge_appended(place, schema, schema_id, lambda: self._knowledge(base))
         except Faulty as exc:
             return _Seen(stamp, [replace(p, where=f"{graph.schema}: {p.where}") for p in exc.problems[:SHOWN]])
         except (LedgerDamaged, FileUnreadable, FileUnwritable, LockTimeout) as exc:

@@ -57,9 +57,10 @@ class Log:
             when the line goes on.
     """
 
-    def __init__(self, file: IO[bytes], start: Position = START) -> None:
-        """Read from an open file; nothing is read yet."""
+    def __init__(self, file: IO[bytes], start: Position = START, block_bytes: int | None = None) -> None:
+        """Read from an open file, so much at a time; nothing is read yet."""
         self._file, self.end, self.torn_bytes = file, start, 0
+        self._block_bytes = block_bytes or _BLOCK_BYTES
         self.tail: Line | None = None
         self._offset, self._number = start
         self._skipped = 0
@@ -111,8 +112,8 @@ class Log:
 
     def _block(self) -> bytes:
         """Return some whole lines; the last block may end in the midst of one. Of an oversize line a stand-in."""
-        block = self._file.read(_BLOCK_BYTES)
-        if len(block) == _BLOCK_BYTES and not block.endswith(b"\n"):
+        block = self._file.read(self._block_bytes)
+        if len(block) == self._block_bytes and not block.endswith(b"\n"):
             block += self._file.readline(MAX_LINE_BYTES)
             if len(block) - block.rfind(b"\n", 0, -1) - 1 > MAX_LINE_BYTES:
                 block = self._without_oversize(block)

@@ -17,6 +17,7 @@ from kbd.core.schema_reading import read_schema
 from kbd.errors import LedgerDamaged, Refused
 from kbd.service.graph import checking, past
 from kbd.service.graph.changing import GraphRefused, Request, change
+from kbd.service.graph.checking import Pieces
 from kbd.service.graph.reading import Place, no_knowledge, opened
 from kbd.service.graph.size import Size, measure
 from kbd.store import eventlog
@@ -167,8 +168,11 @@ def test_a_plan_is_whole_or_absent_under_sigkill_at_each_call(tmp_path, how):
     assert seen == {1, 3}
 
 
-def judge(place, rules=RULES, schema_id="1", most_bytes=1 << 20):
-    return checking.judge_appended(place, rules, schema_id, no_knowledge, most_bytes)
+PIECES = Pieces()
+
+
+def judge(place, rules=RULES, schema_id="1", pieces=PIECES):
+    return checking.judge_appended(place, rules, schema_id, no_knowledge, pieces)
 
 
 def judged(place):
@@ -222,12 +226,12 @@ def test_another_schema_is_judged_by_from_the_start(place):
 
 
 def test_a_long_log_is_covered_piece_by_piece_and_what_is_new_at_once(place, monkeypatch):
-    monkeypatch.setattr(eventlog, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(checking, "_BLOCK_BYTES", 1000)
     direct(place, record_of(create("bad", "Task", title="x")), *(record_of(task(f"t{n}")) for n in range(100)))
     direct(place, record_of(create("worse", "Task", title="x")))
     steps, found = 0, set()
     while True:
-        step = judge(place, most_bytes=2000)
+        step = judge(place, pieces=Pieces(2000, 2000))
         found = {problem.where for problem in step.problems}
         steps += 1
         if steps == 2:
@@ -238,7 +242,7 @@ def test_a_long_log_is_covered_piece_by_piece_and_what_is_new_at_once(place, mon
             break
     assert 5 < steps < 20
     assert found == {"graph.jsonl:1: Task bad", "graph.jsonl:102: Task worse", "graph.jsonl:103: Cat new"}
-    assert judge(place, most_bytes=2000).is_whole
+    assert judge(place, pieces=Pieces(2000, 2000)).is_whole
 
 
 def test_a_whole_log_is_checked_line_by_line_and_as_it_stands(place):

@@ -26,6 +26,7 @@ from kbd.store.eventlog import Position
 _FUTURE = timedelta(days=1)
 _KEPT = "judged"
 _SUSPECTS = 200
+_BLOCK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,15 @@ class _Mark:
     suspects: tuple[_Placed, ...] = ()
 
 
-def judge_appended(place: Place, schema: Schema, schema_id: str, load: Load, most_bytes: int) -> Judged:
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """How much of a log is looked at in one call: of what is new, and of what was never looked at."""
+
+    new_bytes: int = 1 << 20
+    old_bytes: int = 1 << 18
+
+
+def judge_appended(place: Place, schema: Schema, schema_id: str, load: Load, pieces: Pieces = Pieces()) -> Judged:
     """Check what someone appended to a log, and what of it was never looked at, against the graph as it stands now.
 
     Call after call covers the whole log at a bounded cost each: what is new, a piece of what is old, and again what was
@@ -148,7 +157,7 @@ def judge_appended(place: Place, schema: Schema, schema_id: str, load: Load, mos
         place, schema: of the graph, and what it may hold.
         schema_id: differs for another schema.
         load: the knowledge beside it.
-        most_bytes: the size of a piece; at least one block of the log is looked at.
+        pieces: how much is looked at; at least one line.
 
     Raises:
         LedgerDamaged, FileUnreadable, FileUnwritable: the graph cannot be read.
@@ -157,9 +166,9 @@ def judge_appended(place: Place, schema: Schema, schema_id: str, load: Load, mos
     with graphcache.opened(place.state_dir, place.log, schema.indexed) as cache:
         with eventlog.reading(place.log) as file:
             cache.refresh(file)
-        mark = _recalled(cache.kept(_KEPT), schema_id) or _first(cache.end, most_bytes)
-        old, old_end = _piece(place.log, mark.old, min(mark.until, mark.old.offset + most_bytes))
-        new, new_end = _piece(place.log, mark.new, mark.new.offset + most_bytes)
+        mark = _recalled(cache.kept(_KEPT), schema_id) or _first(cache.end, pieces.new_bytes)
+        old, old_end = _piece(place.log, mark.old, min(mark.until, mark.old.offset + pieces.old_bytes))
+        new, new_end = _piece(place.log, mark.new, mark.new.offset + pieces.new_bytes)
         with cache.snapshot():
             graph = view_of(cache, place, schema, load)
             problems = [
@@ -199,7 +208,7 @@ def _piece(path: str, since: Position, until: int) -> tuple[list[_Placed], Posit
     with eventlog.reading(path) as file:
         if file is None:
             return [], since
-        log = eventlog.Log(file, since)
+        log = eventlog.Log(file, since, _BLOCK_BYTES)
         for piece in log.pieces():
             if log.end.offset >= until:
                 break
