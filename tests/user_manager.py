@@ -8,6 +8,7 @@ folder of the test, so that `systemctl --user` reaches it from outside.
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,19 @@ mkdir -p $own/manager
 cleanup() { echo $$ > /sys/fs/cgroup/cgroup.procs; find $own -depth -type d -exec rmdir {} + ; }
 trap cleanup EXIT
 echo $$ > $own/manager/cgroup.procs
-/lib/systemd/systemd --user &
+as=
+if [ -n "$KBD_TEST_UID" ]; then
+  # What the user must reach may lie in the home of root: in this namespace only that much of it is open.
+  mkdir -m 755 /run/reach && mount --bind "$KBD_TEST_PYTHON" /run/reach
+  case $KBD_TEST_PYTHON in /root/*)
+    mount -t tmpfs -o mode=755 tmpfs /root && mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
+  esac
+  # A service's walls are built with what lies here, wherever XDG_RUNTIME_DIR is.
+  mkdir -p "/run/user/$KBD_TEST_UID" && mount --bind "$XDG_RUNTIME_DIR" "/run/user/$KBD_TEST_UID"
+  chown -R "$KBD_TEST_UID" $own
+  as="setpriv --reuid $KBD_TEST_UID --regid $KBD_TEST_UID --clear-groups --no-new-privs"
+fi
+$as /lib/systemd/systemd --user &
 trap "kill $!" TERM
 wait $! || wait $! || true
 """
@@ -55,7 +68,8 @@ def why_not() -> str | None:
 class Manager:
     """Talks to the manager; `units` is where its unit files lie."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, uid: int | None = None) -> None:
+        self.uid, self.enter = uid, []
         self.units = folder / "config/systemd/user"
         runtime = folder / "run"
         self.units.mkdir(parents=True)
@@ -70,7 +84,7 @@ class Manager:
         self.socket = runtime / "systemd/private"
 
     def systemctl(self, *arguments: str) -> str:
-        command = ["systemctl", "--user", *arguments]
+        command = [*self.enter, "systemctl", "--user", *arguments]
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -87,11 +101,18 @@ class Manager:
 
 
 @contextmanager
-def user_manager(folder: Path) -> Iterator[Manager]:
-    """Run a manager with everything it has in `folder` (a short path: its socket must fit in 108 characters)."""
+def user_manager(folder: Path, uid: int | None = None) -> Iterator[Manager]:
+    """Run a manager with everything it has in `folder` (a short path: its socket must fit in 108 characters).
+
+    With a `uid` root runs it as that user, and `enter` is what stands before a command to be run as that user too.
+    """
     reason = why_not()
     assert reason is None, reason  # not skipped: that the service works is shown on every Linux, or not at all
-    manager = Manager(folder)
+    manager = Manager(folder, uid)
+    if uid is not None:
+        manager.env |= {"KBD_TEST_UID": str(uid), "KBD_TEST_PYTHON": sys.base_prefix}
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, uid, uid)
     if os.geteuid() == 0:
         command, env = ["unshare", "--mount", "bash", "-c", _BOOT], manager.env
     else:
@@ -107,6 +128,9 @@ def user_manager(folder: Path) -> Iterator[Manager]:
         while not manager.socket.exists():
             assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.02)
+        if uid is not None:
+            drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+            manager.enter = ["nsenter", "--mount", f"--target={process.pid}", *drop]
         yield manager
     finally:
         process.terminate()
