@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from kbd.config import BaseConfig, Config
@@ -22,6 +22,7 @@ from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, standing, transcripts
+from kbd.store.ledger.counts import overtaken, recount
 from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.temporary import sweep_state, sweep_temporaries
 
@@ -85,6 +86,7 @@ class Engine:
         if report.complete and (hints is None or rewound):
             roots = [(spec.name, spec.root) for _, spec in self.frame.sources()]
             end_recovery(self.frame.ledger, roots, report.problems)
+        self._count_overtaken(clock.now.date())
         beat(report)
         if not stop():
             self.writer.write(clock, report, bases, immediate=immediate)
@@ -97,6 +99,19 @@ class Engine:
         back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
         self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)
         return report
+
+    counted_on: date | None = None
+    """The day for which the days of all entries were looked at."""
+
+    def _count_overtaken(self, today: date) -> None:
+        """Count anew, once a day, what was counted while the clock was behind its records."""
+        if self.counted_on == today:
+            return
+        entries = overtaken(self.frame.ledger.db, today)
+        if entries:
+            with self.frame.ledger.transaction() as db:
+                recount(db, entries, today)
+        self.counted_on = today
 
     swept = False
     """What killed or hindered writers left behind is gone; so it stays until a write is refused."""

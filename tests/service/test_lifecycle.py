@@ -182,3 +182,18 @@ def test_dates_ahead_at_first_sight_are_absent_and_said_by_status(life: Life) ->
         ("overruled", "last 2099-01-01 lies in the future"),
         ("bad_date", "created 2027-01-01 lies in the future"),
     }
+
+
+def test_last_follows_the_clock_that_was_set_back_and_forth(life: Life) -> None:
+    day = date(2026, 1, 20)
+    title = "Cited by a clock that jumps"
+    life.live.write_text(entry(title, "2026-01-01"))
+    life.says(day, f"by {title}")
+    life.lived(day)
+    with (life.root / "logs" / "other.log").open("a") as log:
+        log.write(f"{day - DAY} 10:00 by {title}\n")
+    life.lived(day - DAY)
+    assert life.rows()[title].last == day - DAY
+    life.lived(day + DAY)
+    assert (life.rows()[title].ref, life.rows()[title].last) == (2, day)
+    assert f"ref:2 | last:{day}" in life.live.read_text()

@@ -60,6 +60,16 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
         )
 
 
+def overtaken(db: sqlite3.Connection, today: date) -> list[int]:
+    """Return the entries whose newest reference was ahead when they were counted: the clock had been set back."""
+    rows = db.execute(
+        "SELECT DISTINCT r.entry FROM refs r JOIN entries e ON e.id=r.entry "
+        "WHERE r.day>coalesce(e.last, '') AND r.day<=?",
+        (today.isoformat(),),
+    )
+    return [int(row[0]) for row in rows]
+
+
 def _set_aside(db: sqlite3.Connection, entry: int) -> set[tuple[str, str]]:
     return {(str(r[0]), str(r[1])) for r in db.execute("SELECT session, day FROM set_aside WHERE entry=?", (entry,))}
 
