@@ -14,13 +14,15 @@ Turn = Mapping[str, object]
 _AGENT_ROLES = frozenset(["assistant", "model", "gpt", "chatgpt", "bot", "ai"])
 _TEXT_PARTS = frozenset(["text", "output_text", "Text", ""])
 _CALL_PARTS = frozenset(["tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "toolCall", "function_call"])
+_LONE_CALLS = ("function_call", "tool_use")
+"""Calls that are records of their own: the Responses API's, those of Gemini's stream."""
 _CODEX_ITEMS = frozenset(["agent_message", "command_execution", "reasoning", "mcp_tool_call"])
 
 
 def is_agent(turn: Turn) -> bool:
     """Whether the agent wrote a turn, by `role`, `from` or the type of a Responses item."""
     role = text_of(turn, "role") or text_of(turn, "from")
-    return role.lower() in _AGENT_ROLES or not role and text_of(turn, "type") in ("function_call", *_CODEX_ITEMS)
+    return role.lower() in _AGENT_ROLES or not role and text_of(turn, "type") in (*_LONE_CALLS, *_CODEX_ITEMS)
 
 
 def turns_of(record: Turn) -> tuple[Turn, ...] | None:
@@ -39,7 +41,7 @@ def turns_of(record: Turn) -> tuple[Turn, ...] | None:
         return (object_of(record, "item"),)
     if "role" in record and ("content" in record or "parts" in record or "tool_calls" in record):
         return (record,)
-    if ("from" in record and "value" in record) or kind in ("function_call", "function_call_output"):
+    if ("from" in record and "value" in record) or kind in (*_LONE_CALLS, "function_call_output"):
         return (record,)
     return () if kind else None
 
@@ -92,7 +94,7 @@ def _parts(turn: Turn) -> Sequence[Turn]:
         if isinstance(value, list):
             parts = ({"type": "text", "text": part} if isinstance(part, str) else part for part in value)
             return [part for part in parts if isinstance(part, dict)]
-    return (turn,) if text_of(turn, "type") in ("function_call", "command_execution", "mcp_tool_call") else ()
+    return (turn,) if text_of(turn, "type") in (*_LONE_CALLS, "command_execution", "mcp_tool_call") else ()
 
 
 def _text(pieces: Sequence[str]) -> Iterator[Block]:
@@ -118,6 +120,6 @@ def _part(part: Turn, native: bool) -> Iterator[Block]:
 
 
 def _call(call: Turn, call_id: object, native: bool) -> Block:
-    arguments = next((call[key] for key in ("arguments", "input", "args") if key in call), None)
-    found = tool_call(text_of(call, "name"), parsed_arguments(arguments))
+    arguments = next((call[key] for key in ("arguments", "input", "args", "parameters") if key in call), None)
+    found = tool_call(text_of(call, "name") or text_of(call, "tool_name"), parsed_arguments(arguments))
     return Block(Author.AGENT_TOOL_INPUT, found.written, identifier(call_id) if native else None, found)

@@ -160,8 +160,9 @@ def _blocks(content: object, native_id: str | None) -> Iterator[Block]:
                 yield Block(Author.AGENT_TEXT, text_of(block, "text"))
             case "thinking" if text_of(block, "thinking").strip():
                 yield Block(Author.THINKING, text_of(block, "thinking"))
-            case "toolCall":
-                call = tool_call(text_of(block, "name"), parsed_arguments(block.get("arguments")))
+            case "toolCall" | "toolUse" | "tool_use" | "functionCall":
+                given = next((block[key] for key in ("arguments", "input") if key in block), None)
+                call = tool_call(text_of(block, "name"), parsed_arguments(given))
                 call_id = identifier(block.get("id"))
                 block_id = f"{native_id}:{call_id}" if native_id and call_id else None
                 yield Block(Author.AGENT_TOOL_INPUT, call.written, block_id, call)
