@@ -42,6 +42,7 @@ class Writer:
         waiting: since when a file waits to be at rest (real clock).
         kept: (until when, path, inode).
         relations: by path, a relations file as last parsed, with its stamp then.
+        alarms: the sources in format alarm when last everything was looked at; asking the ledger looks at all files.
     """
 
     frame: Frame
@@ -49,6 +50,7 @@ class Writer:
     waiting: dict[str, float] = field(default_factory=dict)
     kept: list[tuple[float, str, KeptFile]] = field(default_factory=list)
     relations: dict[str, tuple[tuple[int, ...], Related]] = field(default_factory=dict)
+    alarms: set[str] | None = None
 
     def write(
         self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool
@@ -138,9 +140,10 @@ class Writer:
         """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""
         problems = report.problems if report.full else standing.faults(self.frame.ledger.db)
         faults = {p.where for p in problems if p.code in ("source_unreadable", "source_missing")}
-        alarms = lifecycle.format_alarms(self.frame.ledger.db)
+        if report.full or self.alarms is None:
+            self.alarms = lifecycle.format_alarms(self.frame.ledger.db)
         return [
-            lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in alarms)
+            lifecycle.SourceSight(spec.name, spec.root not in faults, spec.name in self.alarms)
             for _, spec in self.frame.sources()
         ]
 
