@@ -32,12 +32,14 @@ cleanup() { echo $$ > /sys/fs/cgroup/cgroup.procs; find $own -depth -type d -exe
 trap cleanup EXIT
 echo $$ > $own/manager/cgroup.procs
 as=
-if [ -n "$KBD_TEST_UID" ]; then
+if [ -n "$KBD_TEST_PYTHON" ]; then
   # What the user must reach may lie in the home of root: in this namespace only that much of it is open.
   mkdir -m 755 /run/reach && mount --bind "$KBD_TEST_PYTHON" /run/reach
   case $KBD_TEST_PYTHON in /root/*)
     mount -t tmpfs -o mode=755 tmpfs /root && mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
   esac
+fi
+if [ -n "$KBD_TEST_UID" ]; then
   # A service's walls are built with what lies here, wherever XDG_RUNTIME_DIR is.
   mkdir -p "/run/user/$KBD_TEST_UID" && mount --bind "$XDG_RUNTIME_DIR" "/run/user/$KBD_TEST_UID"
   chown -R "$KBD_TEST_UID" $own
@@ -101,16 +103,22 @@ class Manager:
 
 
 @contextmanager
-def user_manager(folder: Path, uid: int | None = None) -> Iterator[Manager]:
+def user_manager(folder: Path, uid: int | None = None, *, for_others: bool = False) -> Iterator[Manager]:
     """Run a manager with everything it has in `folder` (a short path: its socket must fit in 108 characters).
 
     With a `uid` root runs it as that user, and `enter` is what stands before a command to be run as that user too.
+    With `for_others` it stays root's, and its services may run as other users (`User=`), as those of PID 1 do.
     """
     reason = why_not()
     assert reason is None, reason  # not skipped: that the service works is shown on every Linux, or not at all
     manager = Manager(folder, uid)
+    if uid is not None or for_others:
+        manager.env["KBD_TEST_PYTHON"] = sys.base_prefix
+    if for_others:
+        for path in (folder, folder / "run"):
+            path.chmod(0o755)
     if uid is not None:
-        manager.env |= {"KBD_TEST_UID": str(uid), "KBD_TEST_PYTHON": sys.base_prefix}
+        manager.env["KBD_TEST_UID"] = str(uid)
         for path in (folder, *folder.rglob("*")):
             os.chown(path, uid, uid)
     if os.geteuid() == 0:
@@ -128,6 +136,8 @@ def user_manager(folder: Path, uid: int | None = None) -> Iterator[Manager]:
         while not manager.socket.exists():
             assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.02)
+        if for_others:
+            (folder / "run/systemd/notify").chmod(0o777)  # as that of PID 1 is
         if uid is not None:
             drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
             manager.enter = ["nsenter", "--mount", f"--target={process.pid}", *drop]
