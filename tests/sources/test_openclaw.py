@@ -57,6 +57,12 @@ def test_what_others_wrote_is_left_out(record: Json) -> None:
     assert kinds(decoded) == ["recognised"]
 
 
+@pytest.mark.parametrize(("kind", "key"), [("toolUse", "input"), ("tool_use", "input"), ("functionCall", "arguments")])
+def test_a_call_under_another_name_is_a_call(kind: str, key: str) -> None:
+    part = {"type": kind, "id": "c1", "name": "write", key: {"path": "a.py", "content": "R"}}
+    assert texts(run(FORMAT, PATH, [header(), entry([part])])) == ["R"]
+
+
 def test_unknown_types_are_said_to_be_unknown() -> None:
     assert kinds(run(FORMAT, PATH, [{"type": "new"}, {"x": 1}])) == ["unknown", "unknown"]
 
