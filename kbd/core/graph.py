@@ -207,7 +207,7 @@ class _Work:
         if uses:
             more = f" and {len(uses) - 3} more" if len(uses) > 3 else ""
             what = f"is still related: {', '.join(uses[:3])}{more}"
-            self._refuse("still_related", label(entity), what, "unrelate them first, or delete with --cascade")
+            self._refuse("still_related", label(entity), what, "end these first, or delete with --cascade")
         self._write(operation)
 
     def _changeable(self, ident: str) -> Entity | None:
