@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -92,6 +93,21 @@ def test_purged_session_is_in_no_byte_and_counts_no_more(home: Home) -> None:
     assert (home.rows()[USED].ref, home.rows()[OTHER].ref) == (5, 1)
     home.lived(TODAY + DAY)
     assert "ref:5 |" in home.live.read_text()
+
+
+def test_purge_reaches_copies_cut_short_damaged_ledgers_free_pages_and_the_wal(home: Home) -> None:
+    whole = (home.state / "ledger.db").read_bytes()
+    for left in ("backups/.0123456789ab.tmp", ".ledger.db.0123456789ab.tmp", "ledger.db.damaged-20260102T120000",
+                 "ledger.db-wal.damaged-20260102T120000"):  # fmt: skip
+        (home.state / left).write_bytes(whole)
+    with sqlite3.connect(home.state / "ledger.db") as db:
+        db.execute("CREATE TABLE scratch AS SELECT * FROM mentions")
+        db.execute("DROP TABLE scratch")
+        assert db.execute("PRAGMA freelist_count").fetchone()[0]
+    db.close()
+    assert kbd(home, "purge", "--session", "session-aaaa", "--yes").exit_code == 0
+    for words in ("session-aaaa", SECRET, "secret-app", "m-session-aaaa"):
+        assert home.places_of(words) == []
 
 
 def test_purged_session_stays_away_though_its_transcript_is_there(home: Home) -> None:

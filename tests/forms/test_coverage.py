@@ -10,7 +10,7 @@ import yaml
 PROJECT = Path(__file__).parents[2]
 CASES = PROJECT / "tests" / "cases"
 COVERAGE: dict[str, dict[str, list[str]]] = yaml.safe_load((CASES / "coverage.yaml").read_text(encoding="utf-8"))
-NUMBERED = {"claude-code": 10, "codex": 7, "aider": 7}
+NUMBERED = {"claude-code": 10, "codex": 9, "aider": 8}
 INGESTION = (1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 14, 15, 16, 18, 19, 20, 21, 22, 25)
 REPORTS = (*INGESTION, 26, 27, 28, 29, 30, 32, 33, 35, 37, 38, 39, 40, 42, 44, 45, 46, 48, 50, 51, 54, 56)
 

@@ -19,6 +19,7 @@ from kbd.store.ledger.counts import recount
 from kbd.store.ledger.database import LEDGER_NAME, Ledger, back_up, backups
 from kbd.store.ledger.facts import entries_of_message
 from kbd.store.ledger.tellings import forget_tellings
+from kbd.store.temporary import sweep_state
 
 _DIGEST_BYTES = 20
 _TELLING = 8
@@ -241,6 +242,7 @@ def leave_nothing(ledger: Ledger, state_dir: Path, today: date) -> None:
     Raises:
         FileUnwritable: the disk is full or read-only: some copies may be left, so call it again.
     """
+    sweep_state(state_dir)  # a backup that was cut short is one, too
     with unwritable(ledger.path):
         for copy in [*backups(state_dir), *state_dir.glob(f"{LEDGER_NAME}*.damaged-*")]:
             copy.unlink()
