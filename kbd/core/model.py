@@ -158,6 +158,7 @@ class Message:
         before: the end of the text that the first block, if a text, goes on from (an earlier fragment of the message).
         thread: the session's own id where one file holds several that count for one; "" otherwise.
         renumbered: copies of it carry other ids; they are told by their words.
+        earlier: files that earlier records of this message read or wrote.
         is_time_lent: `at` is the time of the session or of a message before, since the record carries none.
     """
 
@@ -176,6 +177,7 @@ class Message:
     thread: str = ""
     renumbered: bool = False
     is_time_lent: bool = False
+    earlier: tuple[str, ...] = ()
 
 
 class RecordKind(enum.Enum):

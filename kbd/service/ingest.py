@@ -275,6 +275,7 @@ class _Batch:
         else:
             key, content = self.identity.of(message)
             self._store(message, said, key, self._holder(message, at, observed=message.at is None, content=content))
+            self._go_on(message, ())
 
     def _say(self, message: Message, scope: set[int]) -> Said:
         """Return what a message says, lines cited by number included."""
@@ -353,9 +354,10 @@ class _Batch:
 
     def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:
         """Name the files a citation applies to: named in the message, else the last one the session touched."""
-        paths = [t.path for b in message.blocks if b.call for t in b.call.touched if t.mode is not TouchMode.MENTION]
+        paths = _touched(message)
         for text in texts:
             paths.extend(paths_in_prose(text))
+        paths += message.earlier
         if not paths:
             paths = [t.path for t in message.recent[:1]]
         return self._named(paths, message.cwd)
@@ -373,16 +375,22 @@ class _Batch:
 
     def _silent(self, message: Message) -> None:
         """A record that names nothing, of a message that did: it may bring a file, or the full text of a partial."""
-        if not message.native_id or message.native_id not in self.known:
-            return
-        texts = [b.text for b in message.blocks if b.call is None and b.text]
-        paths = [t.path for b in message.blocks if b.call and not b.call.own for t in b.call.touched]
-        if not (texts or paths):
-            return
-        known = self.identity.stored(message.native_id)
+        if message.native_id and message.native_id in self.known:
+            self._go_on(message, [b.text for b in message.blocks if b.call is None and b.text])
+
+    def _go_on(self, message: Message, texts: Sequence[str]) -> None:
+        """Let the other records of a message have what this one brings."""
+        paths = _touched(message)
+        known = self.identity.stored(message.native_id) if message.native_id and (texts or paths) else None
         if known is not None:
             names = self._named(paths, message.cwd)
             self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)
+
+
+def _touched(message: Message) -> list[str]:
+    """Return the files that a record read or wrote; kbd's own commands touch none."""
+    calls = [block.call for block in message.blocks if block.call and not block.call.own]
+    return [touch.path for call in calls for touch in call.touched if touch.mode is not TouchMode.MENTION]
 
 
 def _lies_in(path: str, folder: str) -> bool:

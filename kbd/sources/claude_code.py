@@ -14,6 +14,7 @@ from kbd.core.toolinput import tool_call
 from kbd.sources.contract import IGNORED, NOTHING, UNKNOWN, FileKind, Item
 from kbd.sources.jsonl import Json, decode_record, object_of, objects_of, read_all, text_of
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile, identifier, restore
+from kbd.sources.messagefiles import MessageFiles, NamedFiles
 from kbd.sources.times import read_time
 
 # Side folders of a configuration folder; what lies in them is no transcript though it may end in .jsonl.
@@ -117,6 +118,7 @@ class _State(msgspec.Struct, array_like=True):
     first: list[FirstTime] = []
     files: list[SeenFile] = []
     said: tuple[str, str] = ("", "")
+    named: list[NamedFiles] = []
 
 
 class ClaudeDecoder:
@@ -136,6 +138,7 @@ class ClaudeDecoder:
         self._first = FirstTimes(saved.first)
         self._files = RecentFiles(saved.files)
         self._said = saved.said
+        self._named = MessageFiles(saved.named)
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
@@ -156,7 +159,7 @@ class ClaudeDecoder:
 
     def state(self) -> bytes:
         """Return the remembered message times and files, and how the last text ended."""
-        return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), self._said))
+        return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), self._said, self._named.saved()))
 
     def _item(self, line: Json, offset: int) -> Item:
         """Take a line whose values may be of any type."""
@@ -187,6 +190,7 @@ class ClaudeDecoder:
             offset,
             recent=self._files.before(at),
             before=self._said[1] if native_id and native_id == self._said[0] else "",
+            earlier=self._named.take(native_id, blocks, cwd),
         )
         last = blocks[-1]
         self._said = (native_id or "", last.text[-SEAM_CHARS:] if last.author is Author.AGENT_TEXT else "")

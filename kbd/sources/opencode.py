@@ -18,6 +18,7 @@ from kbd.core.toolinput import tool_call
 from kbd.sources.contract import NOTHING, UNKNOWN, FileKind, Item, Rows, gather
 from kbd.sources.jsonl import object_of, objects_of, read_value, text_of
 from kbd.sources.memory import SeenFile, identifier, restore
+from kbd.sources.messagefiles import MessageFiles, NamedFiles
 from kbd.sources.sessionfiles import SessionFiles
 from kbd.sources.sqlfields import MAX_DEPTH, column, json_field, root_of
 from kbd.sources.times import read_time
@@ -144,6 +145,7 @@ def _safe(value: object) -> str | None:
 
 class _State(msgspec.Struct, array_like=True):
     files: dict[str, list[SeenFile]] = {}
+    named: list[NamedFiles] = []
 
 
 class PartDecoder:
@@ -151,7 +153,8 @@ class PartDecoder:
 
     def __init__(self, relpath: str, state: bytes | None, tz: tzinfo) -> None:
         """Begin at the first row, or where `state` left off."""
-        self._files = SessionFiles(restore(state, _State).files)
+        saved = restore(state, _State)
+        self._files, self._named = SessionFiles(saved.files), MessageFiles(saved.named)
         self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
@@ -166,7 +169,7 @@ class PartDecoder:
 
     def state(self) -> bytes:
         """Return the recent files of the newest sessions."""
-        return msgspec.json.encode(_State(self._files.saved()))
+        return msgspec.json.encode(_State(self._files.saved(), self._named.saved()))
 
     def _item(self, row: Row, offset: int) -> Item:
         part = row.get("data")
@@ -204,6 +207,7 @@ class PartDecoder:
             copied_from=tuple(SessionId(origin) for origin in origins if origin and origin != thread),
             thread=thread,
             renumbered=True,
+            earlier=self._named.take(identifier(row.get("message")), blocks, cwd),
         )
         files.note(blocks, cwd, at)
         return found

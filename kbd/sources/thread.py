@@ -10,6 +10,7 @@ from kbd.core.model import Author, Block, Message, SessionId
 from kbd.core.redact import holds_secret
 from kbd.core.seam import SEAM_CHARS
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile
+from kbd.sources.messagefiles import MessageFiles, NamedFiles
 
 _RANDOM_ID_CHARS = 16
 
@@ -20,6 +21,7 @@ class ThreadState(msgspec.Struct, array_like=True):
     first: list[FirstTime] = []
     files: list[SeenFile] = []
     said: tuple[str, str] = ("", "")
+    named: list[NamedFiles] = []
 
 
 class Thread:
@@ -31,11 +33,12 @@ class Thread:
         self._first = FirstTimes(saved.first)
         self._files = RecentFiles(saved.files)
         self._said = saved.said
+        self._named = MessageFiles(saved.named)
 
     def saved(self) -> ThreadState:
         """Return what the constructor takes."""
         said = ("", "") if holds_secret(self._said[1]) else self._said  # what is saved is kept
-        return ThreadState(self._first.saved(), self._files.saved(), said)
+        return ThreadState(self._first.saved(), self._files.saved(), said, self._named.saved())
 
     def message(
         self,
@@ -74,6 +77,7 @@ class Thread:
             before=self._said[1] if goes_on else "",
             renumbered=is_named or native_id not in (None, given_id) and began is None,
             is_time_lent=is_time_lent,
+            earlier=self._named.take(native_id, blocks, cwd),
         )
         last = blocks[-1]
         if is_fragment:
