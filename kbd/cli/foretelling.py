@@ -148,7 +148,7 @@ def _show_plan(session: Session, base: str | None, *, as_json: bool) -> int:
 
 def _plan(session: Session, ledger: Ledger, known: Known) -> dict[str, object]:
     """Return what a pass on the session's day would do, whether or not the day has had one."""
-    assert known.row is not None
+    assert known.row is not None  # noqa: S101 - for the type checker
     relations = known.related.relations or ()
     sights = _sights(session, ledger)
     done = lifecycle.decay(
@@ -162,7 +162,7 @@ def _plan(session: Session, ledger: Ledger, known: Known) -> dict[str, object]:
 
 def _plan_lines(plan: dict[str, object], *, with_base: bool) -> Iterator[str]:
     transitions, held, sight = plan["transitions"], plan["held"], plan["sight"]
-    assert isinstance(transitions, list) and isinstance(held, list) and isinstance(sight, dict)
+    assert isinstance(transitions, list) and isinstance(held, list) and isinstance(sight, dict)  # noqa: S101 - for the type checker
     following = plan["next_run"]
     if with_base:
         yield click.style(safe(str(plan["name"])), bold=True)

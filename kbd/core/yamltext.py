@@ -254,7 +254,7 @@ class _Builder:
 def _place(event: yaml.Event) -> tuple[int, int, int]:
     """Return start, end and 1-based line of an event."""
     # The library types them as optional because events can be made for emitting; those of the parser have both.
-    assert event.start_mark is not None and event.end_mark is not None
+    assert event.start_mark is not None and event.end_mark is not None  # noqa: S101 - for the type checker
     return event.start_mark.index, event.end_mark.index, event.start_mark.line + 1
 
 
