@@ -24,6 +24,20 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _XML_UNFIT = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF], "\ufffd")
 
 
+def with_ends(
+    entities: Iterable[Entity], edges: Iterable[Edge], entity_of: Callable[[str], Entity | None]
+) -> Iterator[Entity]:
+    """Yield the entities, then those that only relations lead to, such as files: a relation needs both its ends."""
+    told = set()
+    for entity in entities:
+        told.add(entity.id)
+        yield entity
+    for ident in dict.fromkeys(end for edge in edges for end in (edge.source, edge.target)):
+        found = entity_of(ident) if ident not in told else None
+        if found is not None:
+            yield found
+
+
 def as_json(entities: Iterable[Entity], edges: Iterable[Edge]) -> Iterator[str]:
     """Yield one JSON object: `entities` in the shape of the skill, `relations` with from, rel, to and properties."""
     yield '{"version": 1, "entities": ['

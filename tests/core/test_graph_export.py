@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbd.core.graph_export import FORMATS, as_cypher, as_graphml, as_json, as_turtle
+from kbd.core.graph_export import FORMATS, as_cypher, as_graphml, as_json, as_turtle, with_ends
 from kbd.core.operations import Edge, Entity
 
 TEXT = st.text(
@@ -39,6 +39,15 @@ GRAPH = (
 
 def text_of(format_, entities=GRAPH[0], edges=GRAPH[1]):
     return "\n".join(FORMATS[format_](entities, edges))
+
+
+def test_a_file_that_only_a_relation_names_is_exported_with_it():
+    edges = [Edge("t", "touches", "file:a.py"), Edge("t", "blocks", "nobody"), Edge("file:a.py", "r", "t")]
+    task, file = Entity("t", "Task", {}), Entity("file:a.py", "File", {"path": "a.py"})
+    held = list(with_ends([task], edges, {"file:a.py": file, "t": task}.get))
+    assert held == [task, file]
+    _, _, relations = loaded(held, edges)
+    assert sorted(relations) == sorted([edges[0], edges[2]])
 
 
 def test_json_holds_everything():

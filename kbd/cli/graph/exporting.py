@@ -9,7 +9,7 @@ import click
 
 from kbd.cli.graph.ground import Ground, on_graph
 from kbd.cli.output import emit, safe
-from kbd.core.graph_export import FORMATS
+from kbd.core.graph_export import FORMATS, with_ends
 from kbd.core.operations import Edge, Entity
 from kbd.service.graph.reading import opened
 
@@ -20,7 +20,7 @@ from kbd.service.graph.reading import opened
 @on_graph
 def export(ground: Ground, format_: str, graph_only: bool) -> None:
     """Print the graph, with the entries of the knowledge as entities, for a graph database or another tool."""
-    with opened(ground.place, ground.schema) as graph:
+    with opened(ground.place, ground.schema, ground.knowledge) as graph:
         knowledge = None if graph_only else ground.knowledge()
 
         def entities() -> Iterator[Entity]:
@@ -31,6 +31,6 @@ def export(ground: Ground, format_: str, graph_only: bool) -> None:
             yield from graph.own.edges()
             yield from knowledge.edges() if knowledge else ()
 
-        for line in FORMATS[format_](entities(), edges()):
+        for line in FORMATS[format_](with_ends(entities(), edges(), graph.view.entity), edges()):
             # A terminal gets what is safe to see; a file the exact text.
             emit(safe(line) if sys.stdout.isatty() else line)
