@@ -23,6 +23,7 @@ from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
 from kbd.store.ledger import back_up, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
+from kbd.store.ledger.wildclock import lies_ahead, pull_back
 from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.temporary import sweep_state, sweep_temporaries
 
@@ -73,6 +74,7 @@ class Engine:
             FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
         """
         report, watchers, self.clock = PassReport(), Watchers(stop, beat), clock
+        self._pull_back(clock.now.date())
         bases = self._sync_knowledge(clock, report)
         self._sweep(report)
         self.swept = False
@@ -102,6 +104,12 @@ class Engine:
 
     counted_on: date | None = None
     """The day for which the days of all entries were looked at."""
+
+    def _pull_back(self, today: date) -> None:
+        """Mend, once a day, what a clock that was far ahead left in the ledger."""
+        if self.counted_on != today and lies_ahead(self.frame.ledger.db, today):
+            with self.frame.ledger.transaction() as db:
+                recount(db, pull_back(db, today), today)
 
     def _count_overtaken(self, today: date) -> None:
         """Count anew, once a day, what was counted while the clock was behind its records."""

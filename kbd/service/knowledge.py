@@ -24,7 +24,6 @@ from kbd.store.ledger.counts import recount
 from kbd.store.ledger.intake import Intake, adopted_pair, found_state, shown_state, storable
 from kbd.store.ledger.lessons import EntryRow, NoteRow
 
-ALIAS_DAYS = 90
 TWIN_DAYS = 2
 TWIN_COLUMNS = (
     "title, section, type, type_source, file, line, last_line, place, body, body_sha, ident, file_ref, file_last, "
@@ -261,7 +260,7 @@ class _Sync:
             "SELECT kind, text FROM patterns WHERE entry=? AND until IS NULL", (row_id,)
         ).fetchall()
         for kind, text in {(r["kind"], r["text"]) for r in current} - wanted:
-            lessons.end_pattern(self.db, row_id, kind, text, self.today + timedelta(days=ALIAS_DAYS))
+            lessons.end_pattern(self.db, row_id, kind, text, self.today + timedelta(days=lessons.ALIAS_DAYS))
             self.changed = True
 
     def _note_body(self, row_id: int, entry: Entry) -> None:

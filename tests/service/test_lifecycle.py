@@ -197,3 +197,39 @@ def test_last_follows_the_clock_that_was_set_back_and_forth(life: Life) -> None:
     life.lived(day + DAY)
     assert (life.rows()[title].ref, life.rows()[title].last) == (2, day)
     assert f"ref:2 | last:{day}" in life.live.read_text()
+
+
+def test_clock_that_was_decades_ahead_stops_neither_decay_nor_what_came_then(life: Life) -> None:
+    start, wild, new = date(2026, 1, 1), date(2099, 1, 1), "Came while the clock was wild"
+    life.live.write_text(entry("Never cited by anyone at all", "2025-10-10"))
+    life.says(start, "some work")
+    life.lived(start)
+    life.silent = True
+    life.lived(wild)
+    with life.live.open("a") as file:
+        file.write(f"- [pitfall] **{new}** — without a date\n")
+    life.lived(wild + DAY)
+    life.silent = False
+    right = start + 5 * DAY
+    life.says(right, f"by {new}")
+    life.lived(right)
+    assert (life.rows()[new].ref, life.rows()[new].created) == (1, right)
+    assert set(life.states().values()) == {"active"}
+    life.works_until(right + 5 * DAY)
+    life.lived(right + 5 * DAY)
+    assert life.states() == {"Never cited by anyone at all": "dormant", new: "active"}
+
+
+def test_clock_that_is_years_behind_its_records_changes_no_day(life: Life) -> None:
+    start, title = date(2026, 1, 1), "Appeared while kbd was watching"
+    life.lived(start)
+    life.live.write_text(f"- [pitfall] **{title}** — without a date\n")
+    life.says(start + DAY, f"by {title}")
+    life.lived(start + 2 * DAY)
+    before = life.rows()[title]
+    life.silent = True
+    life.lived(date(2020, 1, 1))
+    life.silent = False
+    life.lived(start + 3 * DAY)
+    after = life.rows()[title]
+    assert (after.created, after.first_seen, after.ref) == (before.created, before.first_seen, 0)

@@ -276,6 +276,10 @@ def add_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, earns_
     return False
 
 
+ALIAS_DAYS = 90
+"""For so long an old title, handle or id still cites its entry."""
+
+
 def end_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, until: date) -> None:
     """Let a text cite an entry up to a day only."""
     db.execute(
