@@ -38,6 +38,7 @@ _WRAPPERS = {  # verb → its options that take a value
     "chronic": "", "caffeinate": "t", "unbuffer": "", "busybox": "", "watch": "n", "parallel": "j",
     "uvx": "", "npx": "", "bunx": "", "rtk": "",
 }  # fmt: skip
+_CONTAINERS = _verbs("docker podman nerdctl kubectl oc docker-compose")
 _RUNNERS = _verbs("uv poetry pdm pipx rye hatch pipenv conda")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _DECLARES = _verbs("export local declare typeset readonly")
@@ -55,11 +56,20 @@ def verb_index(words: Sequence[str]) -> int:
             index += 1
         elif word in _RUNNERS and words[index + 1 : index + 2] == ["run"]:
             index += 2
+        elif word in _CONTAINERS and "exec" in words[index + 1 : index + 4]:
+            index = _inside(words, words.index("exec", index) + 1)
         elif word in _WRAPPERS and index + 1 < len(words):
             index = _past_options(words, index + 1, _WRAPPERS[word]) + (word == "timeout")
         else:
             break
     return index
+
+
+def _inside(words: Sequence[str], index: int) -> int:
+    """Return where the command begins that runs in a container, named behind the options of `exec`."""
+    if "--" in words[index:]:
+        return words.index("--", index) + 1
+    return min(_past_options(words, index, "euwnc") + 1, len(words))
 
 
 def _past_options(words: Sequence[str], index: int, valued: str) -> int:

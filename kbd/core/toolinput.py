@@ -23,7 +23,7 @@ MAX_VALUES = 20_000
 _KNOWN_CHARS = 256
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_OWN = re.compile(r"(?:^(?:mcp_)?|__|--|[./:])kbd(?:[_./:-]|$)", re.IGNORECASE)
+_OWN = re.compile(r"(?:^(?:mcp_)?|__|--|[./:]|^mcp__plugin_(?:[\w-]*_)?)kbd(?:[_./:-]|$)", re.IGNORECASE)
 _OWN_SERVER = re.compile(r"(?:^|[-_./:])kbd$", re.IGNORECASE)
 _PROGRAM_COMMAND = re.compile(
     r"""\b(?:cmd|command)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL

@@ -134,7 +134,7 @@ def test_old_halves_are_kept_as_copied() -> None:
     assert tool_call("Edit", {"file_path": "a", "old_string": "Old", "new_string": "n"}).copied == "Old"
 
 
-@pytest.mark.parametrize("name", ["mcp__kbd__add", "kbd_search", "kbd.add"])
+@pytest.mark.parametrize("name", ["mcp__kbd__add", "kbd_search", "kbd.add", "mcp__plugin_kbd_kbd__add"])
 def test_own_tools_are_marked_and_write_nothing(name: str) -> None:
     call = tool_call(name, {"title": T})
     assert call.own
@@ -144,6 +144,7 @@ def test_own_tools_are_marked_and_write_nothing(name: str) -> None:
 
 def test_tools_that_only_sound_like_it_are_not_own() -> None:
     assert not tool_call("kbdx_add", {"title": T}).own
+    assert not tool_call("set_kbd_layout", {"title": T}).own
 
 
 KEYS = st.sampled_from(["command", "cmd", "path", "old_string", "new_string", "search", "replace", "input", "x"])
