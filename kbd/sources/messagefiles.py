@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kbd.core.model import Block, TouchMode
+from kbd.core.redact import holds_secret
 from kbd.core.shell import join_path
 
 REMEMBERED_MESSAGES = 16
@@ -36,5 +37,5 @@ class MessageFiles:
         return tuple(earlier)
 
     def saved(self) -> list[NamedFiles]:
-        """Return what the constructor takes, oldest first."""
-        return list(self._files.items())
+        """Return what the constructor takes, oldest first; no path that holds a secret, for it is kept."""
+        return [(message, [path for path in paths if not holds_secret(path)]) for message, paths in self._files.items()]
