@@ -4,8 +4,8 @@ A fork, a compacted or resumed session and a copied file begin with what another
 under that of the copying, and parts of it may be left out. So a session is a copy as far as each message has an equal
 in the other one, after the equal of the message before: the same words, said at the same time, or no later than when
 the copying began. The first message without such an equal ends the copy: words said after it are said anew, whoever
-said them before. Messages without times show nothing of what was left out: they are copies as long as they are equal
-place by place.
+said them before. Only a session that names the other as its origin may leave out parts, unless the times tell what was
+left out; all others are copies as long as they are equal place by place.
 """
 
 from __future__ import annotations
@@ -54,15 +54,20 @@ class Telling:
         yield from known[bisect_left(known, index) :]
 
 
-def copied_beginning(copy: Telling, origin: Telling) -> dict[int, int]:
-    """Return for each message of the beginning of `copy` that is copied the index of its original in `origin`."""
+def copied_beginning(copy: Telling, origin: Telling, *, is_declared: bool) -> dict[int, int]:
+    """Return for each message of the beginning of `copy` that is copied the index of its original in `origin`.
+
+    `is_declared` says that the copy names the other as its origin.
+    """
     copied: dict[int, int] = {}
     begun = copy.sayings[0].at if copy.sayings else None
     at = 0
     for index, saying in enumerate(copy.sayings):
-        equal = (i for i in origin.after(saying.words, at) if _may_be_copied(saying, origin.sayings[i], begun))
-        found = next(equal, None)
-        if found is None or saying.at is None and found != at:
+        equal = [i for i in origin.after(saying.words, at) if _may_be_copied(saying, origin.sayings[i], begun)]
+        found = next((i for i in equal if origin.sayings[i].at == saying.at), equal[0] if equal else None)
+        if found is None:
+            break
+        if found != at and (saying.at is None or not is_declared and origin.sayings[found].at != saying.at):
             break
         copied[index], at = found, found + 1
     return copied

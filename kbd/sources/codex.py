@@ -102,6 +102,7 @@ class _State(msgspec.Struct, array_like=True):
     has_items: bool = False
     waiting: list[tuple[int, int | None, str]] = []
     files: list[SeenFile] = []
+    thread: str = ""
 
 
 class CodexDecoder:
@@ -159,7 +160,7 @@ class CodexDecoder:
         parents = [meta.get("session_id"), meta.get("parent_thread_id"), spawn.get("parent_thread_id")]
         trunk = next((found for found in map(identifier, parents) if found and found != thread), thread)
         origins = [trunk, *map(identifier, [meta.get("forked_from_id"), *parents[1:]])]
-        self._now.session = trunk
+        self._now.session, self._now.thread = trunk, thread if trunk != thread else ""
         self._now.copied_from = [origin for origin in dict.fromkeys(origins) if origin and origin != thread]
         self._now.cwd = text_of(meta, "cwd") or None
         self._now.began = to_micros(read_time(meta.get("timestamp"), self._tz))
@@ -216,6 +217,7 @@ class CodexDecoder:
             recent=self._files.before(at),
             cites=cites,
             copied_from=tuple(SessionId(origin) for origin in self._now.copied_from),
+            thread=self._now.thread,
             renumbered="@" in (native_id or ""),
         )
 

@@ -76,6 +76,7 @@ class Goose:
             return (Rows("messages", fields, f"t.session_id || ' ' || coalesce({created}, '')"),)
         fields["cwd"] = column("s", "working_dir", session)
         if "parent_session_id" in session:
+            fields["parent"] = "s.parent_session_id"
             fields["root"] = root_of("s", "sessions", "parent_session_id")
         joins = "LEFT JOIN sessions s ON s.id=t.session_id"
         return (Rows("messages", fields, f"t.session_id || ' ' || coalesce({created}, '')", joins),)

@@ -82,6 +82,7 @@ class Hermes:
             return (Rows("messages", fields, identity),)
         fields["cwd"] = column("s", "cwd", session)
         if "parent_session_id" in session:
+            fields["parent"] = "s.parent_session_id"
             fields["root"] = root_of("s", "sessions", "parent_session_id")
         return (Rows("messages", fields, identity, "LEFT JOIN sessions s ON s.id=t.session_id"),)
 

@@ -32,11 +32,12 @@ class SessionFiles:
     ) -> Message:
         """Return the message of a row, whose files are remembered.
 
-        The row names its `session`, the `root` above it that it counts for, and its working directory, `cwd`. It has no
-        id that a copy would keep: session, time and words tell it.
+        The row names its `session`, the `parent` of that and the `root` above it that it counts for, and its working
+        directory, `cwd`. It has no id that a copy would keep: session, time and words tell it.
         """
         thread = identifier(row.get("session")) or ""
         session = identifier(row.get("root")) or thread
+        origins = [identifier(row.get("parent")), session]
         cwd, files = text_of(row, "cwd") or None, self.of(thread)
         found = Message(
             None,
@@ -47,7 +48,7 @@ class SessionFiles:
             blocks,
             offset,
             recent=files.before(at),
-            copied_from=(SessionId(session),) if session != thread else (),
+            copied_from=tuple(SessionId(origin) for origin in dict.fromkeys(origins) if origin and origin != thread),
             thread=thread,
         )
         files.note(blocks, cwd, at)

@@ -24,6 +24,7 @@ ROWS = {
     "no beginning in common": ("x7 a8", "a1", {}),
     "said after the copying": ("a7 b7 c8", "a1 b2 c9", {0: 0, 1: 1}),
     "the same words twice": ("a7 a7 a8", "a1 a2", {0: 0, 1: 1}),
+    "the same words before what was kept": ("a2 b3", "a1 a2 b3", {0: 1, 1: 2}),
     "no times": ("a b c", "a b d c", {0: 0, 1: 1}),
     "no times and a part left out": ("b c", "a b c", {}),
     "a time and none": ("a", "a1", {}),
@@ -34,7 +35,14 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_a_copy_is_the_beginning_that_has_equals_in_order(name: str) -> None:
     copy, origin, copied = ROWS[name]
-    assert copied_beginning(telling(copy), telling(origin)) == copied
+    assert copied_beginning(telling(copy), telling(origin), is_declared=True) == copied
+
+
+@pytest.mark.parametrize(
+    ("copy", "copied"), [("a7 c7", {0: 0}), ("a1 c3", {0: 0, 1: 2}), ("b7 c7", {}), ("a7 b7", {0: 0, 1: 1})]
+)
+def test_a_session_that_names_no_origin_leaves_out_only_what_times_tell(copy: str, copied: dict[int, int]) -> None:
+    assert copied_beginning(telling(copy), telling("a1 b2 c3"), is_declared=False) == copied
 
 
 def test_a_message_is_found_by_its_place_then_its_time_then_its_words() -> None:
@@ -48,15 +56,19 @@ SAID = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), max_size=8
 )
 
 
-@given(SAID, SAID, st.integers(0, 8))
+@given(SAID, SAID, st.integers(0, 8), st.booleans())
 def test_what_is_appended_to_either_session_takes_no_copy_back(
-    copy: Sequence[tuple[str, int]], origin: Sequence[tuple[str, int]], cut: int
+    copy: Sequence[tuple[str, int]], origin: Sequence[tuple[str, int]], cut: int, is_declared: bool
 ) -> None:
     def of(said: Sequence[tuple[str, int]]) -> Telling:
         return Telling([Saying(words.encode(), at, i) for i, (words, at) in enumerate(said)])
 
-    whole = copied_beginning(of(copy), of(origin))
-    for part in (copied_beginning(of(copy[:cut]), of(origin)), copied_beginning(of(copy), of(origin[:cut]))):
-        assert part.items() <= whole.items()
+    def copied(one: Sequence[tuple[str, int]], other: Sequence[tuple[str, int]]) -> dict[int, int]:
+        return copied_beginning(of(one), of(other), is_declared=is_declared)
+
+    whole = copied(copy, origin)
+    assert copied(copy[:cut], origin).items() <= whole.items()
+    if len({words for words, _ in origin}) == len(origin):  # else the time of a copy may tell a later one to be it
+        assert copied(copy, origin[:cut]).items() <= whole.items()
     assert list(whole) == list(range(len(whole)))
     assert list(whole.values()) == sorted(set(whole.values()))

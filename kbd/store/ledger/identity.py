@@ -49,11 +49,14 @@ class Identity:
             forget_places(self._db, self._file)
         told = [message for message in closed if self._is_told_by_words(message)]
         by_thread: dict[tuple[str, str], list[Saying]] = {}
+        origins: dict[tuple[str, str], dict[str, None]] = {}
         for message in chain(told, (one for one in still_open if self._is_told_by_words(one))):
             note_lineage(self._db, message.session, message.copied_from)
-            by_thread.setdefault((message.session, message.thread), []).append(self._saying(message))
-        for (session, thread), sayings in by_thread.items():
-            self._tellings.note(self._file, session, thread, sayings)
+            thread = (message.session, message.thread)
+            by_thread.setdefault(thread, []).append(self._saying(message))
+            origins.setdefault(thread, {}).update(dict.fromkeys(message.copied_from))
+        for (session, own), sayings in by_thread.items():
+            self._tellings.note(self._file, session, own, sayings, origins[session, own])
         return self._note_beginnings(told)
 
     def of(self, message: Message) -> tuple[bytes, bytes | None]:

@@ -69,36 +69,47 @@ class Kinship:
     def canonical_key(self, key: bytes, kin: Kin) -> bytes:
         """Return the key of the message that this one is a copy of, else its own key; fixed once found."""
         alias = self._db.execute("SELECT canonical FROM aliases WHERE key=?", (key,)).fetchone()
-        if alias is not None:
-            return bytes(alias[0])
-        if facts.message_id(self._db, key) is not None:
+        key = key if alias is None else bytes(alias[0])
+        known = facts.message_id(self._db, key)
+        if known is not None and self._is_held(known, kin):
             return key
-        found = self._equals(kin)
-        if not found:
-            return key
-        for other in found[1:]:
-            facts.join_messages(self._db, found[0], other)
-        canonical = bytes(self._db.execute("SELECT key FROM messages WHERE id=?", (found[0],)).fetchone()[0])
-        self._db.execute("INSERT INTO aliases VALUES (?,?)", (key, canonical))
-        return canonical
+        found = [message for message in self._equals(kin) if message != known]
+        if known is None and found:
+            known = found.pop(0)
+            canonical = bytes(self._db.execute("SELECT key FROM messages WHERE id=?", (known,)).fetchone()[0])
+            self._db.execute("INSERT OR REPLACE INTO aliases VALUES (?,?)", (key, canonical))
+            key = canonical
+        if known is not None:
+            for other in found:
+                facts.join_messages(self._db, known, other)
+        return key
 
     def settle(self, file: int, thread: str, twins: tuple[str, ...]) -> set[int]:
         """Join what a thread said before its twins were known; return the entries to count again."""
         dirty: set[int] = set()
+        joined: set[int] = set()
         rows = self._db.execute(
             "SELECT m.id, m.content, h.session, h.at, h.observed, h.place FROM holders h JOIN messages m "
             "ON m.id=h.message WHERE h.file=? AND h.thread=? AND m.content IS NOT NULL ORDER BY m.at, m.id",
             (file, thread),
         ).fetchall()
-        for row in rows:
-            at, place = _moment(row)
-            for other in self._equals(Kin(bytes(row["content"]), file, row["session"], thread, at, place, twins)):
-                if other != row["id"]:
-                    dirty |= facts.join_messages(self._db, row["id"], other)
+        for row in (row for row in rows if row["id"] not in joined):
+            kin = Kin(bytes(row["content"]), file, row["session"], thread, *_moment(row), twins)
+            for other in (message for message in self._equals(kin) if message != row["id"]):
+                dirty |= facts.join_messages(self._db, row["id"], other)
+                joined.add(other)
         return dirty
 
+    def _is_held(self, message: int, kin: Kin) -> bool:
+        place = (message, kin.session, kin.file, kin.thread)
+        held = "SELECT 1 FROM holders WHERE message=? AND session=? AND file=? AND thread=?"
+        return self._db.execute(held, place).fetchone() is not None
+
     def _equals(self, kin: Kin) -> list[int]:
-        """Return the stored messages that this one is the same as, the earliest first."""
+        """Return the stored messages that this one is the same as, the earliest first.
+
+        What is said of two sessions, of which one names the other, goes before what others have in common with them.
+        """
         sessions = {*_family(self._db, kin.session), *kin.twins}
         if not sessions:
             return []
@@ -108,24 +119,25 @@ class Kinship:
             f"AND h.session IN ({','.join('?' * len(sessions))}) ORDER BY m.at, m.id, h.at LIMIT {_CANDIDATES}",
             (kin.content, kin.file, kin.session, kin.thread, *sorted(sessions)),
         )
-        found: dict[int, None] = {}
-        for row in rows.fetchall():
-            if row["id"] not in found and self._are_one(kin, row):
-                found[row["id"]] = None
-        return list(found)
-
-    def _are_one(self, kin: Kin, row: sqlite3.Row) -> bool:
-        here, there = (kin.file, kin.session, kin.thread), (row["file"], row["session"], row["thread"])
+        here = (kin.file, kin.session, kin.thread)
         mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place)
-        other = self._tellings.of(*there).saying(kin.words, *_moment(row))
-        if mine is None or other is None:
-            return False
-        return self._begins(here, there).get(mine) == other or self._begins(there, here).get(other) == mine
+        declared: dict[int, None] = {}
+        alike: dict[int, None] = {}
+        for row in rows.fetchall() if mine is not None else ():
+            there = (row["file"], row["session"], row["thread"])
+            other = self._tellings.of(*there).saying(kin.words, *_moment(row))
+            for copy, origin, at, original in ((here, there, mine, other), (there, here, other, mine)):
+                if at is not None and original is not None and self._begins(copy, origin).get(at) == original:
+                    (declared if self._tellings.names_as_origin(copy, origin) else alike)[row["id"]] = None
+        return list(declared or alike)
 
     def _begins(self, copy: tuple[int, str, str], origin: tuple[int, str, str]) -> dict[int, int]:
         """Return which messages of one thread are copies of which of the other's."""
         if (copy, origin) not in self._copied:
-            self._copied[copy, origin] = copied_beginning(self._tellings.of(*copy), self._tellings.of(*origin))
+            is_declared = self._tellings.names_as_origin(copy, origin)
+            self._copied[copy, origin] = copied_beginning(
+                self._tellings.of(*copy), self._tellings.of(*origin), is_declared=is_declared
+            )
         return self._copied[copy, origin]
 
 

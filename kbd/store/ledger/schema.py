@@ -121,6 +121,7 @@ CREATE TABLE threads (                  -- sessions as files hold them, where me
   id INTEGER PRIMARY KEY, file INTEGER NOT NULL, session TEXT NOT NULL, thread TEXT NOT NULL,
   UNIQUE (file, session, thread)
 );
+CREATE TABLE origins (thread INTEGER NOT NULL, origin TEXT NOT NULL, PRIMARY KEY (thread, origin)) WITHOUT ROWID;
 CREATE TABLE sayings (                  -- all they say, citing or not: digests of words, at µs (-1: none)
   thread INTEGER NOT NULL, at INTEGER NOT NULL, place INTEGER NOT NULL, words BLOB NOT NULL,
   PRIMARY KEY (thread, at, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from kbd.core.copies import Saying, Telling
 
@@ -19,10 +19,16 @@ class Tellings:
         self._threads: dict[tuple[int, str, str], int] = {}
         self._known: dict[int, Telling] = {}
 
-    def note(self, file: int, session: str, thread: str, sayings: Iterable[Saying]) -> None:
-        """Take what a thread says; idempotent. The newest words of a place stand; a time tells equal words apart."""
+    def note(
+        self, file: int, session: str, thread: str, sayings: Iterable[Saying], origins: Collection[str] = ()
+    ) -> None:
+        """Take what a thread says, and which sessions it names as its origins; idempotent.
+
+        The newest words of a place stand; a time tells equal words apart.
+        """
         number = self._thread(file, session, thread)
         self._known.pop(number, None)
+        self._db.executemany("INSERT OR IGNORE INTO origins VALUES (?,?)", [(number, origin) for origin in origins])
         rows = [(number, _UNTIMED if s.at is None else s.at, s.place, s.words) for s in sayings]
         self._db.executemany(
             "INSERT OR REPLACE INTO sayings SELECT ?1, ?2, ?3, ?4 WHERE ?2=-1 OR NOT EXISTS "
@@ -37,6 +43,11 @@ class Tellings:
             rows = self._db.execute("SELECT words, at, place FROM sayings WHERE thread=? ORDER BY at, place", (number,))
             self._known[number] = Telling([Saying(bytes(w), None if at < 0 else at, place) for w, at, place in rows])
         return self._known[number]
+
+    def names_as_origin(self, copy: tuple[int, str, str], origin: tuple[int, str, str]) -> bool:
+        """Tell whether one thread, as (file, session, own id or ""), says that it stems from another one."""
+        known = (self._thread(*copy), origin[2] or origin[1])
+        return self._db.execute("SELECT 1 FROM origins WHERE thread=? AND origin=?", known).fetchone() is not None
 
     def _thread(self, file: int, session: str, thread: str) -> int:
         key = (file, session, thread)
@@ -56,4 +67,5 @@ def forget_tellings(db: sqlite3.Connection, *, session: str | None = None, file:
     """Forget all that a session, or a file, said."""
     threads = db.execute("SELECT id FROM threads WHERE session IS ?1 OR file IS ?2", (session, file)).fetchall()
     db.executemany("DELETE FROM sayings WHERE thread=?", threads)
+    db.executemany("DELETE FROM origins WHERE thread=?", threads)
     db.executemany("DELETE FROM threads WHERE id=?", threads)
