@@ -205,7 +205,8 @@ def set_origins(db: sqlite3.Connection, file: int, origins: tuple[Origin, ...]) 
 def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
     """Return the logs that begin, or began before they shrank, with this line; those that are there first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND (first_line=?2 OR old_first_line=?2) "  # noqa: S608 - a constant
+        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND id IN (SELECT id FROM files WHERE first_line=?2 "  # noqa: S608 - a constant
+        "UNION SELECT id FROM files WHERE old_first_line=?2) "
         "ORDER BY gone, id",
         (source, first_line),
     )
