@@ -32,7 +32,7 @@ from kbd.core.constraints import (
 from kbd.core.entity_checks import Tally
 from kbd.core.facts import sources_of, targets_of
 from kbd.core.graph_state import View, value_key
-from kbd.core.operations import Edge, Entity
+from kbd.core.operations import Edge, Entity, is_too_deep
 from kbd.core.schema import Forms, Schema
 from kbd.core.value_checks import canonical_value
 
@@ -59,7 +59,7 @@ def condition_of(given: Mapping[str, Any], depth: int = 0) -> Expression | None:
     Raises:
         RuleFault: it has an operator that is none.
     """
-    if depth > _MAX_DEPTH:
+    if depth > _MAX_DEPTH or (not depth and is_too_deep(given)):
         raise RuleFault(f"nested more than {_MAX_DEPTH} deep")
     parts = [part for key, value in given.items() for part in _conditions(key.removeprefix("$"), value, depth)]
     if not parts:

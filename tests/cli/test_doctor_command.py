@@ -99,5 +99,9 @@ def test_a_typed_graph_is_checked_with_its_schema(sound):
     (sound.root / "s.yaml").write_text("types: {T: {open: true}}\n")
     (check,) = [one for one in sound.answer("doctor")["checks"] if one["name"] == "graph"]
     assert (check["verdict"], check["what"][:10]) == ("ok", "1 entity, ")
+    (sound.root / "g.jsonl").write_bytes(b"\x7fELF\n")
+    assert "graph" in found(sound.answer("doctor"))
+    (sound.root / "g.jsonl").write_text("")
+    assert "graph" not in found(sound.answer("doctor"))
     (sound.root / "s.yaml").write_text("types: {T: {opne: true}}\n")
     assert "graph" in found(sound.answer("doctor"))

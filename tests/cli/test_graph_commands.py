@@ -85,6 +85,14 @@ def test_the_options_for_files_stand_after_the_command(graph):
     assert graph.json("list", "-g", "a/g.jsonl", "-s", "s.yaml")[0]["id"] == "x"
 
 
+def test_a_question_about_what_nobody_knows_is_answered_with_what_is_known(graph):
+    graph("init")
+    graph.person("p")
+    assert "did you mean 'Person'?" in graph("list", "--type", "Persom").stderr
+    assert graph("list", "--type", "Task").stderr == ""
+    assert "Entity not found: q" in graph("related", "--id", "q").stderr
+
+
 def test_json_answers_carry_a_version(graph):
     graph("init")
     graph.person("p")
@@ -144,18 +152,20 @@ WRONG = [
     ["create", "--type", "Person", "--props", "{secret"],
     ["create", "--type", "Person", "--props", "[1]"],
     ["query", "--where", "a ="],
+    ["query", "--where", '{"a": ' + "[" * 980 + "]" * 980 + "}"],
     ["related", "--id", "p", "--rel", "a//b"],
     ["list", "--at", "yesterday"],
     ["apply", "none.yaml"],
     ["check", "none.md"],
     ["schema-merge"],
+    ["schema-merge", "--data", '{"types": ' + "[" * 900 + "]" * 900 + "}"],
     ["path", "--from", "p", "--to", "q"],
     ["get", "--id", "p", "--base", "nobody"],
     ["get", "--id", "p", "--base", "lessons"],
 ]
 
 
-@pytest.mark.parametrize("command", WRONG, ids=map(" ".join, WRONG))
+@pytest.mark.parametrize("command", WRONG, ids=[" ".join(command)[:40] for command in WRONG])
 def test_wrong_usage_is_exit_2_and_repeats_no_properties(graph, command):
     graph("init")
     assert "{secret" not in graph(*command, code=2).output

@@ -12,6 +12,7 @@ from kbd.cli.output import say
 from kbd.core.constraints import Expression, RuleFault, parse_condition
 from kbd.core.graph_query import Query, condition_of, hops_of
 from kbd.core.operations import Entity, record_of
+from kbd.core.schema import near
 from kbd.errors import UsageError
 
 MAX_STEPS = 100
@@ -60,8 +61,10 @@ def _answer_entities(ground: Ground, type_: str | None, condition: Expression | 
     if type_ is not None:
         ground.require(Entity("", type_, {}))
     with ground.asking() as view:
-        found = ground.readable(Query(view, ground.schema).entities(type_, condition))
-        ground.answer("entities", [entity.as_json() for entity in found])
+        found = [entity.as_json() for entity in ground.readable(Query(view, ground.schema).entities(type_, condition))]
+        ground.answer("entities", found)
+    if type_ is not None and not found and ground.schema.type_rule(type_) is None:
+        say(f"the schema has no type {type_!r}; {near(type_, ground.schema.type_names)}".rstrip("; "))
 
 
 def _condition(ground: Ground, type_: str | None, where: str) -> Expression | None:
@@ -88,7 +91,9 @@ def related(ground: Ground, ident: str, rel: str | None, direction: str) -> None
         raise UsageError(f"--rel {fault}", hint="write 'has_task/touches/~applies_to'") from fault
     with ground.asking() as view:
         start = view.entity(ident)
-        if start is not None:
+        if start is None:
+            say(f"Entity not found: {ident}")
+        else:
             ground.require(start)
         asked = Query(view, ground.schema)
         if len(hops) > 1 or any(hop.backwards or hop.condition for hop in hops):

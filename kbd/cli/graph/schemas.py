@@ -14,6 +14,7 @@ from kbd.cli.output import Column, counted, emit, emit_json, safe, say, table, t
 from kbd.core.contracts import as_rows
 from kbd.core.coverage import Row
 from kbd.core.model import Problem
+from kbd.core.operations import MAX_NESTING, is_too_deep
 from kbd.core.yamltext import MAX_BYTES, compose
 from kbd.core.yamlvalues import value_of
 from kbd.errors import UsageError
@@ -178,6 +179,8 @@ def schema_merge(ground: Ground, data: str | None, path: str | None, dry_run: bo
     if (data is None) == (path is None):
         raise UsageError("schema-merge takes --data or --file", hint="give one of them")
     fragment = json_object(data, "--data") if data is not None else _fragment(str(path))
+    if is_too_deep(fragment):
+        raise UsageError(f"the fragment is nested more than {MAX_NESTING} deep", hint="no schema needs that")
     locks = Locks(ground.session.state_dir)
     now = ground.session.real_now().timestamp()
     text = schemas.merge_schema(ground.place.schema, fragment, locks, now, dry_run=dry_run)

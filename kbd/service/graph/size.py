@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kbd.core.graph_state import View
 from kbd.core.schema import Schema
-from kbd.service.graph.reading import Place
+from kbd.service.graph.reading import Place, no_knowledge, view_of
 from kbd.store import eventlog, graphcache
 from kbd.store.eventlog import Log, Position
 
@@ -38,11 +38,13 @@ def measure(place: Place, schema: Schema, reach_limit: int) -> Size:
     """Return how large a graph is; a log that is not there is an empty graph.
 
     Raises:
+        LedgerDamaged: the log is there, and no line of it is an operation.
         FileUnreadable, FileUnwritable: the log cannot be read, the cache cannot be written.
     """
     with graphcache.opened(place.state_dir, place.log, schema.indexed) as cache, eventlog.reading(place.log) as file:
         cache.refresh(file)
         with cache.snapshot():
+            view_of(cache, place, schema, no_knowledge)
             hub = cache.view.most_related()
             reach = _reach(cache.view, hub, reach_limit) if hub else 0
             writers = 0
