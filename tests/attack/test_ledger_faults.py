@@ -19,7 +19,7 @@ from kbd.store.ledger import open_ledger, open_reading
 from kbd.store.ledger.schema import SCHEMA_VERSION
 from tests.attack.lab import NOON, TITLE, Lab
 
-SEEDS = 10
+SEEDS = 4
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_one_unreadable_day_keeps_no_other_entry_from_its_pass(tmp_path: Path) -
     assert len(parse((tmp_path / "kb" / ".knowledge-graph.yaml").read_bytes(), "r").relations) == 4
 
 
-def test_burst_of_a_hundred_citations_is_one_write_and_none_while_an_editor_is_at_it(tmp_path: Path) -> None:
+def test_burst_of_citations_is_one_write_and_none_while_an_editor_is_at_it(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     titles = lessons_of(lab, 5)
     note = tmp_path / "kb" / "lessons.md"
@@ -100,17 +100,17 @@ def test_burst_of_a_hundred_citations_is_one_write_and_none_while_an_editor_is_a
     lab.run(real=began - 30)
     os.utime(note, (began - 60, began - 60))
     seen, writes, left = note.stat().st_mtime_ns, 0, 0
-    for second in range(100):
+    for second in range(60):
         path = lab.say(f"s{second}", f"as in {titles[second % 5]} we close it")
-        editing = 40 <= second < 60
+        editing = 20 <= second < 40
         if editing:
             os.utime(note, (began + second, began + second))
             seen = note.stat().st_mtime_ns
         lab.run(hints=[str(path)], immediate=False, real=began + second)
         if note.stat().st_mtime_ns != seen:
             writes, left, seen = writes + 1, left + editing, note.stat().st_mtime_ns
-    assert (left, sum(row.ref for row in lab.entries())) == (0, 100)
-    assert writes <= 5
+    assert (left, sum(row.ref for row in lab.entries())) == (0, 60)
+    assert writes <= 4
 
 
 def test_marks_in_fences_front_matter_code_and_comments_stay(tmp_path: Path) -> None:

@@ -35,17 +35,20 @@ ODD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_file_of_any_name_is_read_and_written(world: Stranger, name: bytes) -> None:
-    os.rename(world.lesson(), os.path.join(os.fsencode(world.root / "kb"), name + b".md"))
-    world.say(f"as in {TITLE} we close it", name=os.fsdecode(name) + ".jsonl")
-    (world.root / "logs" / (os.fsdecode(name) + ".log")).write_text(f"2026-06-10 10:00 as in {TITLE} we close it\n\n")
+def test_files_of_any_name_are_read_and_written(world: Stranger) -> None:
+    titles = {name: f"Lesson number {number} of an odd name" for number, name in enumerate(ODD_NAMES)}
+    for name, title in titles.items():
+        os.rename(world.lesson(title), os.path.join(os.fsencode(world.root / "kb"), name + b".md"))
+        world.say(f"as in {title} we close it", title, name=os.fsdecode(name) + ".jsonl")
+        log = world.root / "logs" / (os.fsdecode(name) + ".log")
+        log.write_text(f"2026-06-10 10:00 as in {title} we close it\n\n")
     assert world.read().exit_code == 0
-    assert world.refs() == {TITLE: 2}
-    written = [path for path in (world.root / "kb").iterdir() if path.suffix == ".md"]
-    assert os.fsencode(written[0].name) == name + b".md"
-    assert "ref:2" in written[0].read_text()
-    assert world.run("show", TITLE).exit_code == 0
+    assert world.refs() == dict.fromkeys(titles.values(), 2)
+    for name, title in titles.items():
+        with open(os.path.join(os.fsencode(world.root / "kb"), name + b".md"), encoding="utf-8") as note:
+            assert f"**{title}**" in (text := note.read())
+            assert "ref:2" in text
+        assert world.run("show", title).exit_code == 0
 
 
 def test_name_that_is_no_utf_8_is_told_and_stops_nothing(world: Stranger) -> None:
@@ -165,7 +168,7 @@ def test_name_in_a_foreign_folder_of_a_hard_linked_file_says_the_same(world: Str
     assert sorted(path.name for path in foreign.iterdir()) == ["name"]
 
 
-SECRETS = ("sk-ant-api03-" + "aB3" * 20, "ghp_" + "aB3" * 12, "AKIA" + "AB12" * 4, "glpat-" + "aB3" * 8)
+SECRETS = ("sk-ant-api03-" + "aB3" * 20, "AKIA" + "AB12" * 4)
 
 
 @pytest.mark.parametrize("secret", SECRETS)
