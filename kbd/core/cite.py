@@ -13,11 +13,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kbd.core.datestamps import own_text
 from kbd.core.haystack import Haystack
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.core.match import Match, Matcher, PatternKind
 from kbd.core.model import Line
-from kbd.core.normal import ECHO_CHARS, SEPARATORS
+from kbd.core.normal import ECHO_CHARS
 from kbd.core.ownoutput import is_led_by_handle, own_output
 
 LISTED_OWN_CHARS = 8
@@ -234,7 +235,7 @@ def _is_tagged(before: str, types: frozenset[str]) -> bool:
 
 def _repeats(norm: str, match: Match, matcher: Matcher, lexicon: Lexicon) -> bool:
     """Tell whether the title is followed by an entry's own next 20 characters, or all it has."""
-    follows = norm[match.norm_end : match.norm_end + 200].lstrip(SEPARATORS)
+    follows = own_text(norm[match.norm_end : match.norm_end + 400])
     known = [lexicon[ref] for ref in matcher.patterns[match.pattern].refs]
     return any(_opens_with(follows, own) for one in known for own in (one.body[:ECHO_CHARS], *one.earlier))
 
@@ -252,7 +253,7 @@ def mentions_of(matches: Sequence[Match], norm: str, matcher: Matcher, lexicon: 
     prefixes = _prefixes(norm, {match.norm_end for match in matches})
     found = []
     for match in matches:
-        follows = norm[match.norm_end : match.norm_end + 400].lstrip(SEPARATORS)
+        follows = own_text(norm[match.norm_end : match.norm_end + 400])
         for ref in matcher.patterns[match.pattern].refs:
             known = lexicon[ref]
             own = _common(follows, known.body)

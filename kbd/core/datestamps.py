@@ -6,6 +6,8 @@ import re
 from datetime import date
 
 _DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+# Chinese text writes a wide colon and wide parentheses.
+_BEFORE_OWN = re.compile(r"[ :：-]*(?:[(（][^()（）]{0,80}[0-9]{4}-[0-9]{2}-[0-9]{2}[^()（）]{0,80}[)）][ :：-]*)?")
 _PARENTHESIS_OR_PARAGRAPH = re.compile(r"[()（）]|\n[ \t]*\n")
 
 
@@ -40,6 +42,12 @@ def without_trailing_date(text: str) -> str:
     end = len(text.rstrip(".。"))
     starts = [start for start, stop in dated_parentheses(text) if stop == end]
     return text[: min(starts)].rstrip() if starts else text
+
+
+def own_text(norm: str) -> str:
+    """Return what follows a title in a normalised text, without the separators and the dated parentheses between."""
+    found = _BEFORE_OWN.match(norm)
+    return norm[found.end() :] if found else norm
 
 
 def creation(text: str) -> tuple[date | None, tuple[str, ...]]:

@@ -9,10 +9,10 @@ from datetime import date
 from functools import lru_cache
 
 from kbd.core import metadata
-from kbd.core.datestamps import creation, dated_parentheses, without_trailing_date
+from kbd.core.datestamps import creation, dated_parentheses, own_text, without_trailing_date
 from kbd.core.headline import DEFAULT_MARKER, DEFAULT_TYPES, Headline, read_headline
 from kbd.core.model import Entry, Metadata, Problem, Span
-from kbd.core.normal import SEPARATORS, normalise, width
+from kbd.core.normal import normalise, width
 from kbd.core.outline import BULLET, Item, Outline, read_outline
 from kbd.core.textlines import Kind, TextLine
 
@@ -112,7 +112,7 @@ class _Words:
 def _read_words(text: str, prose: str, types: frozenset[str], marker: str) -> _Words:
     head = read_headline(text, types, marker)
     created, bad_dates = creation(prose)
-    body = normalise(without_trailing_date(head.rest)).lstrip(SEPARATORS)
+    body = own_text(normalise(without_trailing_date(head.rest)))
     return _Words(head, normalise(head.title), body, _type_hint(prose, types), created, bad_dates)
 
 

@@ -12,8 +12,6 @@ import unicodedata
 from itertools import groupby
 from operator import methodcaller
 
-SEPARATORS = " :：-"
-"""What may stand between a title and the text after it, in the normal form; Chinese text writes a wide colon."""
 ECHO_CHARS = 20
 """So much of an entry's own text after its title shows that it is repeated, not used."""
 

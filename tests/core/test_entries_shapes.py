@@ -324,7 +324,7 @@ def test_creation_day_is_the_last_date_in_parentheses_else_the_last_of_the_first
         ("- **Some title** -- why\n  more\n  <!-- ref:1 | last:none | decay:active -->\n", "why more"),
         ("- **Some title** why <!-- maturity: x --> so\n  <!-- a\n  b -->\n  end", "why so end"),
         ("- [pitfall] Some title: why — so", "why - so"),
-        ("- **Some title** (2026-05-19) then more", "(2026-05-19) then more"),
+        ("- **Some title** (2026-05-19) then more", "then more"),
     ],
 )
 def test_body_is_the_text_after_the_title(text: str, body: str) -> None:
