@@ -39,8 +39,9 @@ _CHANGE = frozenset(
 _LOOKUP = frozenset(
     ["read", "get", "list", "ls", "search", "find", "fetch", "query", "lookup", "view", "show", "grep", "glob",
      "browse", "recall", "retrieve", "describe", "inspect", "load", "open", "history", "cat", "ripgrep",
-     "websearch", "webfetch", "output", "poll", "diagnostics", "wait", "status"]
+     "websearch", "webfetch", "output", "poll", "diagnostics", "wait", "status", "resolve", "diff", "blame"]
 )  # fmt: skip
+_MAKES = _CHANGE | frozenset(["structured", "report", "submit", "respond", "reply", "notify", "comment"])
 _READS = frozenset(["read", "view", "cat", "open", "show"])
 _WHOLE = frozenset(["write", "create", "save", "put", "overwrite", "push"])
 
@@ -151,7 +152,8 @@ _known_names = lru_cache(1024)(_names)
 @lru_cache(1024)
 def _words_of(name: str) -> tuple[str, ...]:
     words = tuple(word.lower() for word in _WORDS.findall(name.rsplit("__", 1)[-1]))
-    return words[1:] if words[:1] == ("builtin",) else words
+    words = words[1:] if words[:1] == ("builtin",) else words
+    return words[:-1] if words[1:] and words[-1] == "tool" else words
 
 
 def _command_lines(call: Mapping[str, object]) -> Iterator[str]:
@@ -231,7 +233,7 @@ class _Reading:
         if action and not _LOOKUP.isdisjoint(action[:1]):
             return _Kind.LOOKUP  # one tool of many actions, told by its `action`
         ends = self.name[:1] + self.name[-1:]
-        changes = self.name[:1] and self.name[0] in _CHANGE or self._said(frozenset(["write", "edit", "todo"]))
+        changes = not _MAKES.isdisjoint(self.name[:1]) or self._said(frozenset(["write", "edit", "todo"]))
         return _Kind.LOOKUP if not changes and not _LOOKUP.isdisjoint(ends) else _Kind.OTHER
 
     def _is_whole_file(self) -> bool:

@@ -42,6 +42,9 @@ WRITTEN = [
     ("run_command", {"CommandLine": f"git commit -m '{T}'", "Cwd": "/w"}),
     ("replace_file_content", {"TargetFile": "a.py", "TargetContent": "Old", "ReplacementContent": T}),
     ("process", {"action": "write", "sessionId": "a", "data": T}),
+    ("StructuredOutput", {"summary": T}),
+    ("report_status", {"text": T}),
+    ("str_replace_based_edit_tool", {"command": "str_replace", "path": "a", "old_str": "Old", "new_str": T}),
 ]
 
 LOOKED_UP = [
@@ -75,6 +78,9 @@ LOOKED_UP = [
     ("run_command", {"CommandLine": f"grep -rn '{T}' .", "Cwd": "/w"}),
     ("replace_file_content", {"TargetFile": "a.py", "TargetContent": T, "ReplacementContent": "x"}),
     ("process", {"action": "poll", "sessionId": T}),
+    ("AgentOutputTool", {"agentId": T}),
+    ("mcp__context7__resolve-library-id", {"libraryName": T}),
+    ("mcp__git__git_diff", {"target": T}),
     ("mcp__kbd__search", {"query": T}),
     ("mcp__kbd__add", {"title": T}),
     ("kbd_add", {"title": T}),
