@@ -43,8 +43,12 @@ class Silence:
     def take(self, message: str, silent: Iterable[SilentBlock], told: Iterable[str]) -> None:
         """Take blocks of one record; `told` are texts of the message that name something and may end a partial."""
         blocks: list[SilentBlock | str] = [*silent, *told]
-        if blocks and (message in self._waiting or message in self._measured or not isinstance(blocks[0], str)):
+        if blocks and (self.knows(message) or not isinstance(blocks[0], str)):
             self._waiting.setdefault(message, []).extend(blocks)
+
+    def knows(self, message: str) -> bool:
+        """Tell whether a message had silent blocks."""
+        return message in self._measured or message in self._waiting
 
     def length(self, message: str) -> int:
         """Return the normalised characters of a message's silent blocks, echo lines left out; a partial counts once."""

@@ -220,7 +220,7 @@ class _Batch:
     def _measure(self, native_ids: Iterable[str | None]) -> None:
         """Tell messages how long they are, once all their records in this batch were taken."""
         for native_id in filter(None, native_ids):
-            known = self.identity.stored(native_id)
+            known = self.identity.stored(native_id) if self.silence.knows(native_id) else None
             if known is not None:
                 self.dirty |= self.crediting.measure(known, self.row.id, self.silence.length(native_id))
 
