@@ -326,7 +326,8 @@ class _Batch:
             for mention in citing.reading.mentions:
                 line = message.lines[max(bisect.bisect_right(starts, mention.start) - 1, 0)]
                 origin = self.row.origin_at(line.offset)
-                part = (self._clamp(line.at).date(), origin.stream, origin.session)
+                # The line's own day: under a clock that is behind, or before its day, it is the same line all the same.
+                part = (line.at.astimezone(UTC).date(), origin.stream, origin.session)
                 parts.setdefault(part, []).append((mention, line))
             for (day, stream, origin_session), found in sorted(parts.items()):
                 at, observed = self._clamp(found[0][1].at), found[0][1].observed
