@@ -10,10 +10,13 @@ left out; all others are copies as long as they are equal place by place.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
+
+_UNTIMED = -inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,45 +38,64 @@ class Telling:
     """What one session says, in order."""
 
     def __init__(self, sayings: Sequence[Saying]) -> None:
-        """Take the sayings, ordered by time, then place."""
+        """Take the sayings, ordered by time (those without one first), then place."""
         self.sayings = sayings
         self._by_words: dict[bytes, list[int]] = {}
+        self._by_place: dict[int, list[int]] = {}
         for index, saying in enumerate(sayings):
             self._by_words.setdefault(saying.words, []).append(index)
+            self._by_place.setdefault(saying.place, []).append(index)
 
     def saying(self, words: bytes, at: int | None, place: int) -> int | None:
         """Return the index of a message: by its place, else its time, else the first with its words; None if none."""
-        known = self._by_words.get(words, ())
-        here = (i for i in known if self.sayings[i].place == place)
-        then = (i for i in known if self.sayings[i].at == at)
-        return next(chain(here, then, known), None)
-
-    def after(self, words: bytes, index: int) -> Iterator[int]:
-        """Yield the indices from one on that have these words."""
+        here = (i for i in self._by_place.get(place, ()) if self.sayings[i].words == words)
         known = self._by_words.get(words, [])
-        yield from known[bisect_left(known, index) :]
+        return next(chain(here, self._then(known, 0, at), known), None)
+
+    def is_first(self, index: int) -> bool:
+        """Tell whether nothing before says the same words."""
+        return self._by_words[self.sayings[index].words][0] == index
+
+    def original(self, copy: Saying, index: int, begun: int | None) -> int | None:
+        """Return which saying from `index` on another one may be a copy of, by a session that began at `begun`.
+
+        The one of the same time is, else the first one said by then; None if there is none.
+        """
+        known = self._by_words.get(copy.words, [])
+        first = bisect_left(known, index)
+        same = next(self._then(known, first, copy.at), None)
+        if same is not None or copy.at is None or begun is None:
+            return same
+        timed = bisect_right(known, _UNTIMED, first, key=self._moment)
+        found = known[timed] if timed < len(known) else None
+        return found if found is not None and self._moment(found) <= begun else None
+
+    def _then(self, known: Sequence[int], first: int, at: int | None) -> Iterator[int]:
+        """Yield the first of the indices from one on, that is of this time."""
+        moment = _UNTIMED if at is None else at
+        found = bisect_left(known, moment, first, key=self._moment)
+        if found < len(known) and self._moment(known[found]) == moment:
+            yield known[found]
+
+    def _moment(self, index: int) -> int | float:
+        at = self.sayings[index].at
+        return _UNTIMED if at is None else at
 
 
 def copied_beginning(copy: Telling, origin: Telling, *, is_declared: bool) -> dict[int, int]:
     """Return for each message of the beginning of `copy` that is copied the index of its original in `origin`.
 
-    `is_declared` says that the copy names the other as its origin.
+    `is_declared` says that the copy names the other as its origin. Takes time with the length of the beginning, however
+    often the same words are said.
     """
     copied: dict[int, int] = {}
     begun = copy.sayings[0].at if copy.sayings else None
     at = 0
     for index, saying in enumerate(copy.sayings):
-        equal = [i for i in origin.after(saying.words, at) if _may_be_copied(saying, origin.sayings[i], begun)]
-        found = next((i for i in equal if origin.sayings[i].at == saying.at), equal[0] if equal else None)
+        found = origin.original(saying, at, begun)
         if found is None:
             break
         if found != at and (saying.at is None or not is_declared and origin.sayings[found].at != saying.at):
             break
         copied[index], at = found, found + 1
     return copied
-
-
-def _may_be_copied(copy: Saying, original: Saying, begun: int | None) -> bool:
-    if copy.at is None or original.at is None:
-        return copy.at is original.at
-    return original.at == copy.at or begun is not None and original.at <= begun

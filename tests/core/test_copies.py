@@ -45,6 +45,14 @@ def test_a_session_that_names_no_origin_leaves_out_only_what_times_tell(copy: st
     assert copied_beginning(telling(copy), telling("a1 b2 c3"), is_declared=False) == copied
 
 
+def test_words_said_thousands_of_times_are_told_apart_in_linear_time() -> None:
+    said = [Saying(b"ok", at, at) for at in range(50_000)]
+    as_copied = [Saying(one.words, 60_000, one.place) for one in said]
+    for copy in (said, as_copied):
+        copied = copied_beginning(Telling(copy), Telling(said), is_declared=True)
+        assert copied == {index: index for index in range(50_000)}
+
+
 def test_a_message_is_found_by_its_place_then_its_time_then_its_words() -> None:
     said = Telling([Saying(b"a", 1, 0), Saying(b"a", 2, 9), Saying(b"b", None, 20), Saying(b"b", None, 30)])
     assert [said.saying(b"a", 2, 7), said.saying(b"b", None, 30), said.saying(b"a", 5, 5)] == [1, 3, 0]

@@ -9,16 +9,21 @@ files are read, and in which pieces, does not matter: a message that turns out t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from kbd.core.copies import copied_beginning
 from kbd.store.ledger import facts
 from kbd.store.ledger.tellings import Tellings
 
 _CANDIDATES = 64
-"""So many places with the same words are compared; a phrase may be said in thousands of sub-agents."""
+"""So many threads of undeclared kin are compared; a phrase may be said in thousands of sub-agents."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Place = tuple[int, str, str]
+"""A thread: file, session, own id."""
+
 WORDS_BYTES = 8
 
 
@@ -64,7 +69,7 @@ class Kinship:
     def __init__(self, db: sqlite3.Connection, tellings: Tellings) -> None:
         """Look at tellings that hold this batch already."""
         self._db, self._tellings = db, tellings
-        self._copied: dict[tuple[tuple[int, str, str], tuple[int, str, str]], dict[int, int]] = {}
+        self._copied: dict[tuple[Place, Place], tuple[dict[int, int], dict[int, int]]] = {}
 
     def canonical_key(self, key: bytes, kin: Kin) -> bytes:
         """Return the key of the message that this one is a copy of, else its own key; fixed once found."""
@@ -110,34 +115,53 @@ class Kinship:
 
         What is said of two sessions, of which one names the other, goes before what others have in common with them.
         """
-        sessions = {*_family(self._db, kin.session), *kin.twins}
-        if not sessions:
-            return []
-        rows = self._db.execute(
-            "SELECT m.id, h.file, h.session, h.thread, h.at, h.observed, h.place FROM messages m "  # noqa: S608 - marks
-            "JOIN holders h ON h.message=m.id WHERE m.content=? AND NOT (h.file=? AND h.session=? AND h.thread=?) "
-            f"AND h.session IN ({','.join('?' * len(sessions))}) ORDER BY m.at, m.id, h.at LIMIT {_CANDIDATES}",
-            (kin.content, kin.file, kin.session, kin.thread, *sorted(sessions)),
-        )
         here = (kin.file, kin.session, kin.thread)
-        mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place)
-        declared: dict[int, None] = {}
-        alike: dict[int, None] = {}
-        for row in rows.fetchall() if mine is not None else ():
-            there = (row["file"], row["session"], row["thread"])
-            other = self._tellings.of(*there).saying(kin.words, *_moment(row))
-            for copy, origin, at, original in ((here, there, mine, other), (there, here, other, mine)):
-                if at is not None and original is not None and self._begins(copy, origin).get(at) == original:
-                    (declared if self._tellings.names_as_origin(copy, origin) else alike)[row["id"]] = None
-        return list(declared or alike)
+        sessions = {*_family(self._db, kin.session), *kin.twins}
+        mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place) if sessions else None
+        if mine is None:
+            return []
+        declared: dict[int, str] = {}
+        alike: dict[int, str] = {}
+        for there in self._that_say_it(kin, here, sessions):
+            original, copied = self._begins(here, there)[0].get(mine), self._begins(there, here)[1].get(mine)
+            for copy, origin, wanted in ((here, there, original), (there, here, copied)):
+                if wanted is not None:
+                    kind = declared if self._tellings.names_as_origin(copy, origin) else alike
+                    kind.update(self._stored(kin, there, wanted))
+        found = declared or alike
+        return sorted(found, key=lambda message: (found[message], message))
 
-    def _begins(self, copy: tuple[int, str, str], origin: tuple[int, str, str]) -> dict[int, int]:
-        """Return which messages of one thread are copies of which of the other's."""
+    def _that_say_it(self, kin: Kin, here: Place, sessions: Collection[str]) -> list[Place]:
+        """Return the threads of these sessions that hold these words: all of declared kin, and the first others."""
+        rows = self._db.execute(
+            "SELECT h.file, h.session, h.thread FROM messages m "  # noqa: S608 - marks
+            "JOIN holders h ON h.message=m.id WHERE m.content=? AND NOT (h.file=? AND h.session=? AND h.thread=?) "
+            f"AND h.session IN ({','.join('?' * len(sessions))}) GROUP BY 1, 2, 3 ORDER BY min(m.at), min(m.id)",
+            (kin.content, *here, *sorted(sessions)),
+        )
+        found = [(int(file), str(session), str(thread)) for file, session, thread in rows]
+        names = self._tellings.names_as_origin
+        named = {there: names(here, there) or names(there, here) for there in found}
+        others = [there for there in found if not named[there]]
+        return [*(there for there in found if named[there]), *others[:_CANDIDATES]]
+
+    def _stored(self, kin: Kin, there: Place, wanted: int) -> dict[int, str]:
+        """Return the messages of another thread that are this saying of it, with their times."""
+        told = self._tellings.of(*there)
+        saying = told.sayings[wanted]
+        rows = self._db.execute(
+            "SELECT m.id, m.at AS first, h.at, h.observed, h.place FROM messages m JOIN holders h ON h.message=m.id "
+            "WHERE m.content=?1 AND h.file=?2 AND h.session=?3 AND h.thread=?4 AND (?5 OR h.place=?6 OR h.at=?7)",
+            (kin.content, *there, told.is_first(wanted), saying.place, _written(saying.at)),
+        )
+        return {row["id"]: row["first"] for row in rows if told.saying(kin.words, *_moment(row)) == wanted}
+
+    def _begins(self, copy: Place, origin: Place) -> tuple[dict[int, int], dict[int, int]]:
+        """Return which messages of one thread are copies of which of the other's, and the other way round."""
         if (copy, origin) not in self._copied:
             is_declared = self._tellings.names_as_origin(copy, origin)
-            self._copied[copy, origin] = copied_beginning(
-                self._tellings.of(*copy), self._tellings.of(*origin), is_declared=is_declared
-            )
+            found = copied_beginning(self._tellings.of(*copy), self._tellings.of(*origin), is_declared=is_declared)
+            self._copied[copy, origin] = found, {original: copied for copied, original in found.items()}
         return self._copied[copy, origin]
 
 
@@ -145,6 +169,11 @@ def _moment(row: sqlite3.Row) -> tuple[int | None, int]:
     """Return time and place of a holder."""
     at = None if row["observed"] else microseconds(datetime.fromisoformat(row["at"]))
     return at, row["place"]
+
+
+def _written(at: int | None) -> str | None:
+    """Return a time as holders have it."""
+    return None if at is None else (_EPOCH + timedelta(microseconds=at)).isoformat(timespec="microseconds")
 
 
 def _family(db: sqlite3.Connection, session: str) -> list[str]:

@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterable
 from kbd.core.copies import Saying, Telling
 
 _UNTIMED = -1
+_KEPT_SAYINGS = 1 << 18
+"""So many are held in memory; a session may have thousands of sub-agents."""
 
 
 class Tellings:
-    """The tellings of all threads, each a session's part of one file; those that were looked at are kept."""
+    """The tellings of all threads, each a session's part of one file; those looked at lately are kept."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         """Take a ledger within a transaction."""
@@ -40,6 +42,8 @@ class Tellings:
         """Return all that a thread is known to say."""
         number = self._thread(file, session, thread)
         if number not in self._known:
+            if sum(len(telling.sayings) for telling in self._known.values()) > _KEPT_SAYINGS:
+                self._known.clear()
             rows = self._db.execute("SELECT words, at, place FROM sayings WHERE thread=? ORDER BY at, place", (number,))
             self._known[number] = Telling([Saying(bytes(w), None if at < 0 else at, place) for w, at, place in rows])
         return self._known[number]
