@@ -29,7 +29,11 @@ MAX_INPUT_BYTES = 8 << 20
 EVENTS = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 
 
-@click.command("hook", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.command(
+    "hook",
+    short_help="Answer an agent's hook with what it should know.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
 @click.argument("event", default="", metavar="session-start|prompt")
 @click.pass_obj
 def hook(session: Session, event: str) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import gc
-import importlib
 import io
 import os
 import sys
@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from kbd import __version__
+from kbd.cli.lazy import LazyGroup
 from kbd.errors import KbdError
 
-# Commands are imported when called: `kbd status` answers in 200 ms.
 COMMANDS = {
     "add": "kbd.cli.adding:add_entry",
     "adopt": "kbd.cli.adopting:adopt_file",
@@ -56,25 +56,16 @@ COMMANDS = {
 }
 ALIASES = {"explain": "show"}
 INTERRUPTED = 130
+OUT_OF_REACH = frozenset({errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 GARBAGE_OBJECTS = 100_000
 """So many more objects are looked through for cycles: looking after every 700, as is usual, costs a tenth of a run."""
 
 
-class Commands(click.Group):
+class Commands(LazyGroup):
     """The commands of kbd. What a command returns is the exit code; a KbdError brings its own."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, aliases left out."""
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of this name."""
-        place = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
-        if place is None:
-            return None
-        module, _, name = place.partition(":")
-        command = getattr(importlib.import_module(module), name)
-        return command if isinstance(command, click.Command) else None
+    places = COMMANDS
+    aliases = ALIASES
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and leave with its exit code."""
@@ -97,13 +88,30 @@ def _exit_code(call: Callable[[], Any]) -> int:
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:  # noqa: BLE001 - the command line's boundary: a fault of kbd is one line, not a traceback
-        if os.environ.get("KBD_DEBUG"):
-            import traceback  # noqa: PLC0415 - as `_complain`
-
-            traceback.print_exc()
-        _complain(f"{type(error).__name__}: {error}; this is a fault of kbd, KBD_DEBUG=1 shows where")
+        _complain(_said_of(error))
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _said_of(error: Exception) -> str:
+    """Return what is wrong, and in which part of the world; of what the world is not to blame for: a fault of kbd."""
+    if os.environ.get("KBD_DEBUG"):
+        import traceback  # noqa: PLC0415 - as `_complain`
+
+        traceback.print_exc()
+    if isinstance(error, OSError) and error.errno in OUT_OF_REACH:
+        where = error.filename or ("output" if _is_of_output(error) else "")
+        if where:
+            return f"{where}: {error.strerror}; mend its permissions, or free the disk"
+    return f"{type(error).__name__}: {error}; this is a fault of kbd, KBD_DEBUG=1 shows where"
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Tell whether it was raised where the answer is written (`kbd list > /dev/full`): such an error names no file."""
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    return innermost is not None and innermost.tb_frame.f_globals.get("__name__") in ("click.utils", __name__)
 
 
 def _complain(message: str) -> None:
@@ -131,6 +139,8 @@ def main(ctx: click.Context, config: str | None, state_dir: str | None, now: str
     """Give each lesson of an AI agent a life: counted when cited, faded when not."""
     from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - no need of it for --version and completion
 
+    if sys.stdout is None:  # `kbd list >&-`
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a title that the locale cannot write is no failure

@@ -200,7 +200,7 @@ def uninstall(session: Session, system: bool, dry_run: bool) -> int:
     return 0
 
 
-@service.command("status")
+@service.command("status", short_help="Tell whether the service is there, runs, and is up to date.")
 @_system
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_obj

@@ -1,5 +1,6 @@
 """The command line itself: global options, exit codes, pipes, terminals."""
 
+import errno
 import json
 import os
 import pty
@@ -94,6 +95,17 @@ def test_every_command_is_there_and_has_help():
     assert all(f"\n  {name}" in listing for name in COMMANDS)
 
 
+def test_no_line_of_a_listing_of_commands_is_cut():
+    for args in (["--help"], ["graph", "--help"], ["service", "--help"]):
+        listing = CliRunner().invoke(main, args, env={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
+        assert [line for line in listing.splitlines() if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("args, meant", [(["stauts"], "status"), (["graph", "creat"], "create")])
+def test_a_mistyped_command_is_told_what_it_may_mean(world, args, meant):
+    assert f"Did you mean '{meant}'?" in world.run(*args).stderr
+
+
 def test_version():
     assert CliRunner().invoke(main, ["--version"]).stdout == f"kbd, version {__version__}\n"
 
@@ -174,6 +186,31 @@ def test_a_reader_that_leaves_is_no_error(world):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_an_answer_that_nobody_takes_is_a_fault_of_the_world(world):
+    world.ledger().entry(LOCK)
+    for command in (["list"], ["list", "--json"]):
+        with open("/dev/full", "w") as full:
+            process = call(world, *command, stdout=full)
+            _, err = process.communicate()
+        assert process.returncode == 1
+        assert err.startswith(b"kbd: output: No space left on device; ") and err.count(b"\n") == 1
+
+
+def test_a_closed_stdout_is_no_fault(world):
+    world.ledger().entry(LOCK)
+    words = [*KBD, *world.options(), "list"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_file_out_of_reach_is_named_with_what_to_do(capsys):
+    def call():
+        raise PermissionError(errno.EACCES, "Permission denied", "/w/ledger.db")
+
+    assert _exit_code(call) == 1
+    assert capsys.readouterr().err.startswith("kbd: /w/ledger.db: Permission denied; ")
 
 
 def test_other_encodings_do_not_break_the_answer(world):

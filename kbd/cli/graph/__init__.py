@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from kbd.cli.lazy import LazyGroup
 
 COMMANDS = {
     "apply": "kbd.cli.graph.writing:apply",
@@ -29,23 +29,13 @@ COMMANDS = {
 ALIASES = {"schema-append": "schema-merge"}
 
 
-class GraphCommands(click.Group):
-    """The commands of `kbd graph`, imported when called."""
+class GraphCommands(LazyGroup):
+    """The commands of `kbd graph`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, aliases left out."""
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None if there is none of this name."""
-        place = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
-        if place is None:
-            return None
-        module, _, name = place.partition(":")
-        command = getattr(importlib.import_module(module), name)
-        return command if isinstance(command, click.Command) else None
+    places = COMMANDS
+    aliases = ALIASES
 
 
-@click.command("graph", cls=GraphCommands)
+@click.command("graph", short_help="Keep a typed graph of entities and relations.", cls=GraphCommands)
 def graph() -> None:
     """Keep a typed graph of entities and relations in an event log, checked against a schema that refuses."""
