@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from kbd.sources.registry import formats
@@ -38,10 +38,10 @@ def fuzz(agent: str, cpu_seconds: float) -> dict[str, int | str] | None:
     return None
 
 
-def keep(rows: dict[str, dict[str, int | str]], cpu_seconds: int) -> None:
-    """Put rows into the record, under the length of their run."""
+def keep(agent: str, row: dict[str, int | str], cpu_seconds: int) -> None:
+    """Put a row into the record, under the length of its run."""
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    known.setdefault(f"{cpu_seconds} CPU seconds each", {}).update(rows)
+    known.setdefault(f"{cpu_seconds} CPU seconds each", {})[agent] = row
     RECORD.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -54,14 +54,16 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the result in bench/record/fuzz.json")
     asked = parser.parse_args()
     agents = asked.agents or list(formats())
+    found = 0
     with ThreadPoolExecutor(asked.processes) as pool:
-        done = dict(zip(agents, pool.map(lambda agent: fuzz(agent, asked.seconds), agents), strict=True))
-    held = {agent: row for agent, row in done.items() if row is not None}
-    for agent in agents:
-        print(f"{agent:<12} {held.get(agent) or f'FOUND SOMETHING: {FINDS / agent}'}")
-    if asked.record:
-        keep(held, asked.seconds)
-    return int(len(held) < len(agents))
+        running = {pool.submit(fuzz, agent, asked.seconds): agent for agent in agents}
+        for done in as_completed(running):
+            agent, row = running[done], done.result()
+            found += row is None
+            print(f"{agent:<12} {row or f'FOUND SOMETHING: {FINDS / agent}'}", flush=True)
+            if row and asked.record:
+                keep(agent, row, asked.seconds)
+    return int(found > 0)
 
 
 if __name__ == "__main__":
