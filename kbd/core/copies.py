@@ -52,10 +52,6 @@ class Telling:
         known = self._by_words.get(words, [])
         return next(chain(here, self._then(known, 0, at), known), None)
 
-    def is_first(self, index: int) -> bool:
-        """Tell whether nothing before says the same words."""
-        return self._by_words[self.sayings[index].words][0] == index
-
     def original(self, copy: Saying, index: int, begun: int | None) -> int | None:
         """Return which saying from `index` on another one may be a copy of, by a session that began at `begun`.
 

@@ -215,14 +215,16 @@ class _Batch:
         self.messages += len(said)
         for message in said:
             self._message(message)
-        self._measure({m.native_id for m in said if m.native_id in self.known})
+        self._measure({m.native_id for m in said if m.native_id in self.known}, anew=from_start)
 
-    def _measure(self, native_ids: Iterable[str | None]) -> None:
+    def _measure(self, native_ids: Iterable[str | None], *, anew: bool) -> None:
         """Tell messages how long they are, once all their records in this batch were taken."""
         for native_id in filter(None, native_ids):
-            known = self.identity.stored(native_id) if self.silence.knows(native_id) else None
-            if known is not None:
-                self.dirty |= self.crediting.measure(known, self.row.id, self.silence.length(native_id))
+            measured_now = self.silence.length(native_id)
+            known = self.identity.stored(native_id) if measured_now else None
+            if measured_now and known is not None:
+                silent, before = measured_now
+                self.dirty |= self.crediting.measure(known, self.row.id, silent, None if anew else before)
 
     def _decoded(self, records: Sequence[Record]) -> list[Decoded]:
         feed, clock, now = self.decoder.feed, self.clock, self.ingest.now

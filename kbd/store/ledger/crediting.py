@@ -127,12 +127,14 @@ class Crediting:
             changed |= self.supersede(message, text)
         return facts.entries_of_message(self.db, message) if changed else set()
 
-    def measure(self, message: int, file: int, silent: int) -> set[int]:
+    def measure(self, message: int, file: int, silent: int, before: int | None) -> set[int]:
         """Take how many normalised characters of a message name nothing, as a file has it; a listing is judged anew.
+
+        `before` is what it was said to be last; more than that, of records long before, stands. None: nothing stands.
 
         Return the entries whose numbers may have changed.
         """
-        if not facts.hold_silence(self.db, message, file, silent):
+        if not facts.hold_silence(self.db, message, file, silent, before):
             return set()
         self._judge(message)
         return facts.entries_of_message(self.db, message)

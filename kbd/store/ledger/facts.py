@@ -176,10 +176,16 @@ def _follow_growth(db: sqlite3.Connection, message: int, holder: Holder, record:
         )
 
 
-def hold_silence(db: sqlite3.Connection, message: int, file: int, silent: int) -> bool:
-    """Note how much of a message names nothing, as a file has it; True if that is news."""
-    changed = "UPDATE holders SET silent=?1 WHERE message=?2 AND file=?3 AND silent!=?1"
-    return db.execute(changed, (silent, message, file)).rowcount > 0
+def hold_silence(db: sqlite3.Connection, message: int, file: int, silent: int, before: int | None = None) -> bool:
+    """Note how much of a message names nothing, as a file has it; True if that is news.
+
+    It takes the place of `before`, or of whatever is noted if that is None; else the greater one stands.
+    """
+    changed = (
+        "UPDATE holders SET silent=?1 WHERE message=?2 AND file=?3 AND silent!=?1 "
+        "AND (?4 IS NULL OR silent=?4 OR silent<?1)"
+    )
+    return db.execute(changed, (silent, message, file, before)).rowcount > 0
 
 
 def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:

@@ -9,9 +9,9 @@ files are read, and in which pieces, does not matter: a message that turns out t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from kbd.core.copies import copied_beginning
 from kbd.store.ledger import facts
@@ -19,7 +19,6 @@ from kbd.store.ledger.tellings import Tellings
 
 _CANDIDATES = 64
 """So many threads of undeclared kin are compared; a phrase may be said in thousands of sub-agents."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Place = tuple[int, str, str]
 """A thread: file, session, own id."""
@@ -64,15 +63,25 @@ def microseconds(at: datetime) -> int:
 
 
 class Kinship:
-    """Finds the message that another is a copy of; lives as long as a batch, within its transaction."""
+    """Finds the message that another is a copy of; lives as long as a batch, within its transaction.
+
+    What was found out stays known until a message of that thread comes: the same words may be said thousands of times.
+    """
 
     def __init__(self, db: sqlite3.Connection, tellings: Tellings) -> None:
         """Look at tellings that hold this batch already."""
         self._db, self._tellings = db, tellings
         self._copied: dict[tuple[Place, Place], tuple[dict[int, int], dict[int, int]]] = {}
+        self._said: dict[bytes, dict[Place, None]] = {}
+        self._kin: dict[tuple[bytes, Place], tuple[int, list[Place]]] = {}
+        self._held: dict[Place, dict[bytes, dict[int, dict[int, str]]]] = {}
+        self._joined: dict[int, int] = {}
 
     def canonical_key(self, key: bytes, kin: Kin) -> bytes:
         """Return the key of the message that this one is a copy of, else its own key; fixed once found."""
+        here = (kin.file, kin.session, kin.thread)
+        self._held.pop(here, None)
+        self._said.setdefault(kin.content, {})[here] = None
         alias = self._db.execute("SELECT canonical FROM aliases WHERE key=?", (key,)).fetchone()
         key = key if alias is None else bytes(alias[0])
         known = facts.message_id(self._db, key)
@@ -86,7 +95,7 @@ class Kinship:
             key = canonical
         if known is not None:
             for other in found:
-                facts.join_messages(self._db, known, other)
+                self._join(known, other)
         return key
 
     def settle(self, file: int, thread: str, twins: tuple[str, ...]) -> set[int]:
@@ -101,9 +110,13 @@ class Kinship:
         for row in (row for row in rows if row["id"] not in joined):
             kin = Kin(bytes(row["content"]), file, row["session"], thread, *_moment(row), twins)
             for other in (message for message in self._equals(kin) if message != row["id"]):
-                dirty |= facts.join_messages(self._db, row["id"], other)
+                dirty |= self._join(row["id"], other)
                 joined.add(other)
         return dirty
+
+    def _join(self, kept: int, other: int) -> set[int]:
+        self._joined[other] = kept
+        return facts.join_messages(self._db, kept, other)
 
     def _is_held(self, message: int, kin: Kin) -> bool:
         place = (message, kin.session, kin.file, kin.thread)
@@ -116,13 +129,13 @@ class Kinship:
         What is said of two sessions, of which one names the other, goes before what others have in common with them.
         """
         here = (kin.file, kin.session, kin.thread)
-        sessions = {*_family(self._db, kin.session), *kin.twins}
-        mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place) if sessions else None
+        kindred = self._that_say_it(kin, here)
+        mine = self._tellings.of(*here).saying(kin.words, kin.at, kin.place) if kindred else None
         if mine is None:
             return []
         declared: dict[int, str] = {}
         alike: dict[int, str] = {}
-        for there in self._that_say_it(kin, here, sessions):
+        for there in kindred:
             original, copied = self._begins(here, there)[0].get(mine), self._begins(there, here)[1].get(mine)
             for copy, origin, wanted in ((here, there, original), (there, here, copied)):
                 if wanted is not None:
@@ -131,8 +144,18 @@ class Kinship:
         found = declared or alike
         return sorted(found, key=lambda message: (found[message], message))
 
-    def _that_say_it(self, kin: Kin, here: Place, sessions: Collection[str]) -> list[Place]:
-        """Return the threads of these sessions that hold these words: all of declared kin, and the first others."""
+    def _that_say_it(self, kin: Kin, here: Place) -> list[Place]:
+        """Return the threads of kin that hold these words: all of declared kin, and the first others."""
+        said = self._said.get(kin.content, {})
+        known = self._kin.get((kin.content, here))
+        if known is None or known[0] != len(said):
+            known = self._kin[kin.content, here] = len(said), self._kin_of(kin, here)
+        return known[1]
+
+    def _kin_of(self, kin: Kin, here: Place) -> list[Place]:
+        sessions = {*_family(self._db, kin.session), *kin.twins}
+        if not sessions:
+            return []
         rows = self._db.execute(
             "SELECT h.file, h.session, h.thread FROM messages m "  # noqa: S608 - marks
             "JOIN holders h ON h.message=m.id WHERE m.content=? AND NOT (h.file=? AND h.session=? AND h.thread=?) "
@@ -147,14 +170,29 @@ class Kinship:
 
     def _stored(self, kin: Kin, there: Place, wanted: int) -> dict[int, str]:
         """Return the messages of another thread that are this saying of it, with their times."""
-        told = self._tellings.of(*there)
-        saying = told.sayings[wanted]
+        of_thread = self._held.setdefault(there, {})
+        if kin.content not in of_thread:
+            of_thread[kin.content] = self._sayings(kin, there)
+        return {self._kept(message): at for message, at in of_thread[kin.content].get(wanted, {}).items()}
+
+    def _sayings(self, kin: Kin, there: Place) -> dict[int, dict[int, str]]:
+        """Return the messages with these words that a thread holds, with their times, by which of its sayings."""
         rows = self._db.execute(
             "SELECT m.id, m.at AS first, h.at, h.observed, h.place FROM messages m JOIN holders h ON h.message=m.id "
-            "WHERE m.content=?1 AND h.file=?2 AND h.session=?3 AND h.thread=?4 AND (?5 OR h.place=?6 OR h.at=?7)",
-            (kin.content, *there, told.is_first(wanted), saying.place, _written(saying.at)),
+            "WHERE m.content=? AND h.file=? AND h.session=? AND h.thread=?",
+            (kin.content, *there),
         )
-        return {row["id"]: row["first"] for row in rows if told.saying(kin.words, *_moment(row)) == wanted}
+        found: dict[int, dict[int, str]] = {}
+        for row in rows:
+            saying = self._tellings.of(*there).saying(kin.words, *_moment(row))
+            if saying is not None:
+                found.setdefault(saying, {})[row["id"]] = row["first"]
+        return found
+
+    def _kept(self, message: int) -> int:
+        while message in self._joined:
+            message = self._joined[message]
+        return message
 
     def _begins(self, copy: Place, origin: Place) -> tuple[dict[int, int], dict[int, int]]:
         """Return which messages of one thread are copies of which of the other's, and the other way round."""
@@ -169,11 +207,6 @@ def _moment(row: sqlite3.Row) -> tuple[int | None, int]:
     """Return time and place of a holder."""
     at = None if row["observed"] else microseconds(datetime.fromisoformat(row["at"]))
     return at, row["place"]
-
-
-def _written(at: int | None) -> str | None:
-    """Return a time as holders have it."""
-    return None if at is None else (_EPOCH + timedelta(microseconds=at)).isoformat(timespec="microseconds")
 
 
 def _family(db: sqlite3.Connection, session: str) -> list[str]:

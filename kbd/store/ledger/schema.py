@@ -86,7 +86,7 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
   -- text logs: what a rotated copy is recognised by
   first_line TEXT, old_first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
-  silence TEXT NOT NULL DEFAULT '{}',   -- how much of its newest messages names nothing
+  silence TEXT NOT NULL DEFAULT '{}',   -- how much of its newest messages names nothing (kbd.core.silence)
   last_record_at TEXT
 );
 CREATE INDEX files_ino ON files(source, dev, ino);

@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 import msgspec
 
-from kbd.core.silence import Measured, Silence
+from kbd.core.silence import Remembered, Silence
 from kbd.store.position import Position
 
 
@@ -276,7 +276,7 @@ def save_progress(
 def silence_of(db: sqlite3.Connection, file: int) -> Silence:
     """Return how much of the newest messages of a file names nothing."""
     text = db.execute("SELECT silence FROM files WHERE id=?", (file,)).fetchone()[0]
-    return Silence(msgspec.json.decode(text, type=dict[str, list[Measured]]))
+    return Silence(msgspec.json.decode(text, type=dict[str, Remembered]))
 
 
 def save_silence(db: sqlite3.Connection, file: int, silence: Silence) -> None:
