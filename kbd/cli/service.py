@@ -71,7 +71,7 @@ def install(session: Session, system: bool, user: str | None, dry_run: bool) -> 
         return 0
     _require_manager(found)
     _require_no_other_daemon(session, found)
-    _make_folders(session)
+    _make_folders(session, place)
     data = _buildable(session, found)
     _show(found, data)
     written = write_unit(place.path, data)
@@ -91,9 +91,14 @@ def _require_own_paths(session: Session, place: Place) -> None:
     if not session.has_given_paths:
         what = f"a service of {place.user} needs paths of that user"
         raise UsageError(what, hint="give --config and --state-dir before `service`")
-    if os.stat(session.state_dir).st_uid != uid:
-        hint = f"`chown -R {place.user} {session.state_dir}`"
-        raise UsageError(f"the state directory is not {place.user}'s", where=str(session.state_dir), hint=hint)
+    state = session.state_path  # `state_dir` is the caller's own, or none
+    if not state.is_dir():
+        hint = f"`install -d -m 700 -o {place.user} {state}`"
+        raise UsageError("there is no state directory yet", where=str(state), hint=hint)
+    if state.stat().st_uid != uid:
+        raise UsageError(
+            f"the state directory is not {place.user}'s", where=str(state), hint=f"`chown -R {place.user} {state}`"
+        )
 
 
 def _require_manager(found: Installed) -> None:
@@ -110,9 +115,10 @@ def _require_no_other_daemon(session: Session, found: Installed) -> None:
         raise AlreadyRunning(what, where=str(session.state_path), hint="stop it first")
 
 
-def _make_folders(session: Session) -> None:
+def _make_folders(session: Session, place: Place) -> None:
     """Make what the walls of the unit would keep the daemon from making: its state, and what the defaults read."""
-    say(f"state in {session.state_dir}")
+    is_own = place.user in (None, getpass.getuser())
+    say(f"state in {session.state_dir if is_own else session.state_path}")
     if session.config_path is None:
         for path in write_templates(data_dir(), session.today):
             say(f"made {path}")

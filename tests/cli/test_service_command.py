@@ -108,6 +108,11 @@ def test_system_wide_unit_of_another_user_needs_that_user_s_state(alone):
     result = alone.run("service", "install", "--system", "--user", "nobody", "--dry-run")
     assert result.exit_code == 2
     assert "chown" in result.stderr
+    alone.state.rmdir()
+    missing = alone.run("service", "install", "--system", "--user", "nobody", "--dry-run")
+    assert missing.exit_code == 2
+    assert f"`install -d -m 700 -o nobody {alone.state}`" in missing.stderr and not alone.state.exists()
+    alone.state.mkdir(mode=0o700)
     os.chown(alone.state, 65534, 65534)
     assert settings(alone.run("service", "install", "--system", "--user", "nobody", "--dry-run").stdout, "User") == [
         "nobody"
