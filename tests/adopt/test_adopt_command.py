@@ -39,6 +39,13 @@ def test_nothing_is_written_without_a_yes(world):
     assert "left: line 4 (a task): - [ ] a task that is open" in dry.stdout
 
 
+def test_items_outside_the_lessons_under_headings_are_named(world):
+    text = "# Notes\n\n- check the lock file first\n\n## 2026-05-01 The pool was drained\n\nText.\n\n- its own item\n"
+    answer = world.answer("adopt", str(place(world, "kb/notes.md", text)), "--dry-run")
+    why = "under no heading of a lesson"
+    assert answer["sources"][0]["left"] == [{"line": 3, "why": why, "text": "- check the lock file first"}]
+
+
 def test_entries_are_listed_once_adopted_and_undo_gives_the_bytes_back(world):
     path = place(world, "kb/notes.md", PLAIN)
     world.run("run", "--once")

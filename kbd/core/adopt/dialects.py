@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kbd.core.adopt import headed, listed
@@ -69,12 +69,23 @@ def _headed(parsed: Parsed, *, every: bool) -> Found:
     lines = [entry.line - 1 for entry in parsed.entries]  # in order
     lessons: list[Lesson] = []
     left: list[Left] = []
-    for lesson in headed.headed(parsed, every=every):
+    found = list(headed.headed(parsed, every=every))
+    for lesson in found:
         if bisect_left(lines, lesson.first) < bisect_left(lines, lesson.last + 1):
             left.append(Left(lesson.first, "entries stand below it"))
         else:
             lessons.append(lesson)
+    left += [Left(at, "under no heading of a lesson") for at in _items_outside(parsed, found)]
     return Found(tuple(lessons), tuple(left))
+
+
+def _items_outside(parsed: Parsed, lessons: Sequence[Lesson]) -> Iterator[int]:
+    """Yield the first line of each list item that is no entry and lies in none of the lessons, which are in order."""
+    starts = [lesson.first for lesson in lessons]
+    for item, _ in listed.items(parsed, emoji=None):
+        before = bisect_left(starts, item.first + 1) - 1
+        if before < 0 or lessons[before].last < item.first:
+            yield item.first
 
 
 def _fronted(parsed: Parsed, name: str) -> Found:
