@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -14,6 +15,7 @@ from kbd.config.policies import decay_policy, entry_types
 from kbd.core.decay import DecayPolicy
 from kbd.core.model import Problem
 from kbd.engine.naming import base_ids, session_prefix, source_number
+from kbd.errors import LockTimeout
 from kbd.service.ingest import SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.registry import formats
@@ -22,6 +24,9 @@ from kbd.store.ledger import Ledger
 from kbd.store.locks import Locks
 from kbd.store.scan import excluded_folder
 from kbd.store.writers import Sightings, decode_sightings, path_beside
+
+PASS_WAIT_SECONDS = 20.0
+"""So long a pass waits for locks, whatever the number of files whose locks are held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,38 @@ class Watchers:
     beat: Callable[[PassReport], None] = lambda report: None
 
 
+@dataclass(slots=True)
+class Patience:
+    """How long a pass waits for locks that others hold: all its files together not for long, once told to stop no more.
+
+    Each wait is short and ends, so the pass is alive meanwhile.
+    """
+
+    stop: Callable[[], bool] = lambda: False
+    beat: Callable[[], None] = lambda: None
+    left: float = PASS_WAIT_SECONDS
+
+    def renew(self, stop: Callable[[], bool], beat: Callable[[], None]) -> None:
+        """Begin a pass."""
+        self.stop, self.beat, self.left = stop, beat, PASS_WAIT_SECONDS
+
+    def wait(self, seconds: float) -> None:
+        """Wait between two attempts; raises LockTimeout if it has been long enough."""
+        if self.stop() or self.left <= 0:
+            raise LockTimeout("locked by another process", hint="kbd tries again at its next pass")
+        self.left -= seconds
+        self.beat()
+        time.sleep(seconds)
+
+
 class Frame:
     """Ledger, locks and configuration of a process."""
 
     def __init__(self, config: Config, state_dir: Path, env: Mapping[str, str], home: str, ledger: Ledger) -> None:
         """Hold these; the ledger is open for writing."""
         self.config, self.state_dir, self.env, self.home, self.ledger = config, state_dir, env, home, ledger
-        self.locks = Locks(state_dir)
+        self.patience = Patience()
+        self.locks = Locks(state_dir, self.patience.wait)
         self.git_root = lru_cache(maxsize=1024)(git_root)
 
     def bases(self) -> list[tuple[BaseConfig, BaseSpec]]:

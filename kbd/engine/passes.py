@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 
 from kbd.config import BaseConfig, Config
@@ -74,6 +75,7 @@ class Engine:
             FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
         """
         report, watchers, self.clock = PassReport(), Watchers(stop, beat), clock
+        self.frame.patience.renew(stop, partial(beat, report))
         self._pull_back(clock.now.date())
         bases = self._sync_knowledge(clock, report)
         self._sweep(report)

@@ -37,7 +37,7 @@ ATTEMPTS = 5
 TOGETHER_FILES, TOGETHER_BYTES = 512, 1 << 20
 """What one commit may hold of several small files: waiting for the disk at each of 100,000 takes an hour."""
 BEAT_FILES = 1000
-"""A scan that has seen so many more files has made progress."""
+"""A scan that has seen so many more files, or folders, has made progress."""
 
 
 @dataclass(slots=True)
@@ -142,11 +142,14 @@ class _SourcePass:
     watchers: Watchers
     whole: bool = True
     """Nothing hindered the scan from seeing all files."""
+    folders: int = 0
+    """So many were looked into."""
 
     def scan(self, *, all_files: bool) -> None:
         """Look at every file of the source."""
         began, spent_reading = time.thread_time(), 0.0
-        found = scan.walk(self.spec.root, self.spec.format.file_kind, exclude=self.config.exclude)
+        kind_of, exclude = self.spec.format.file_kind, self.config.exclude
+        found = scan.walk(self.spec.root, kind_of, exclude=exclude, goes_on=self._goes_on)
         if found is None:
             self.report.problems.append(
                 Problem(
@@ -170,6 +173,12 @@ class _SourcePass:
             with self.owner.frame.ledger.transaction() as db:
                 transcripts.mark_gone(db, lost)
         self.report.scan_seconds += max(time.thread_time() - began - spent_reading, 0.0)
+
+    def _goes_on(self) -> bool:
+        self.folders += 1
+        if self.folders % BEAT_FILES == 0:
+            self.watchers.beat(self.report)
+        return not self._must_end()
 
     def _due(
         self,

@@ -57,6 +57,7 @@ def walk(
     *,
     exclude: Iterable[str] = (),
     max_files: int = MAX_FILES,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Found[T] | Problem] | None:
     """Return the files under a root that `keep` wants, in no order, and the problems met; None if there is no root.
 
@@ -69,6 +70,7 @@ def walk(
         keep: maps a file's name inside the root to what it is, or to None for a file of no interest.
         exclude: globs, see `excluded`.
         max_files: so many files are found at most; then a problem says so.
+        goes_on: asked before each folder, as there may be millions without a file of interest; False ends the walk.
     """
     real = os.path.realpath(root)
     try:
@@ -78,7 +80,7 @@ def walk(
     except OSError as error:
         return iter((_unreadable("source_unreadable", root, error),))
     if stat.S_ISDIR(seen.st_mode):
-        return _limited(_Walk(real, keep, excluded(exclude)).found(), max_files, root)
+        return _limited(_Walk(real, keep, excluded(exclude), goes_on=goes_on).found(), max_files, root)
     if not stat.S_ISREG(seen.st_mode):
         what, hint = "neither a directory nor a regular file", "name the folder that holds the transcripts"
         return iter((Problem("source_unreadable", root, what, hint),))
@@ -165,15 +167,21 @@ def is_due(mtime_ns: int, checked_at: float | None, now: float) -> bool:
 
 class _Walk(Generic[T]):
     def __init__(
-        self, real: str, keep: Callable[[str], T | None], is_excluded: Callable[[str, str], bool], folder: str = ""
+        self,
+        real: str,
+        keep: Callable[[str], T | None],
+        is_excluded: Callable[[str, str], bool],
+        folder: str = "",
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._real = real
         self._keep = keep
         self._is_excluded = is_excluded
         self._folders = [folder]
+        self._goes_on = goes_on
 
     def found(self) -> Iterator[Found[T] | Problem]:
-        while self._folders:
+        while self._folders and self._goes_on():
             yield from self._folder(self._folders.pop())
 
     def _folder(self, relpath: str) -> Iterator[Found[T] | Problem]:
