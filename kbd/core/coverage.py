@@ -121,7 +121,7 @@ def _of_property(rule: PropertyRule) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_types(types: tuple[str, ...]) -> str:
-    return f" and is a {' or '.join(types)}" if types else ""
+    return f", of type {' or '.join(types)}" if types else ""
 
 
 def _of_relation(rule: RelationRule) -> Iterator[tuple[str, str, str]]:

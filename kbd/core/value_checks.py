@@ -89,7 +89,9 @@ def _enum_check(rule: PropertyRule, value: Any) -> Check:
     if not wrong:
         return Check(rule.enum_where)
     words = [str(one) for one in rule.enum or ()]
-    return Check(rule.enum_where, f"{shown(wrong[0])} is none of {', '.join(words)}", near(str(wrong[0]), words))
+    hint = near(str(wrong[0]), words)
+    known = f"{shown(wrong[0])} is none of {', '.join(words)}"
+    return Check(rule.enum_where, known, hint if hint.endswith("?") else "write one of these")
 
 
 def _limit_checks(rule: PropertyRule, value: Any) -> Iterator[Check]:

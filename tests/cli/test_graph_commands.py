@@ -193,7 +193,7 @@ def test_a_foreign_log_is_reported_and_never_crashes(graph):
         p["code"] for p in found["problems"]
     }
     assert {note["code"] for note in found["notes"]} == {"comment_line", "nested_relation", "missing_timestamp"}
-    assert "unreadable lines" in graph("list").stderr
+    assert "1 unreadable line (" in graph("list").stderr
     graph.person("p")
 
 

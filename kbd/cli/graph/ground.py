@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from kbd.cli.output import emit, emit_json, say
+from kbd.cli.output import counted, emit, emit_json, say
 from kbd.cli.session import Session
 from kbd.core.bridge import Bridged, Knowledge
 from kbd.core.contracts import Contract, read_problem
@@ -107,8 +107,8 @@ class Ground:
         with opened(self.place, self.schema, self.knowledge) as graph:
             lost = [(line, fault) for line, fault, _ in graph.faults if fault.code in ("bad_json", "torn_line")]
             if lost:
-                lines = ", ".join(str(line) for line, _ in lost[:FAULTS_SHOWN])
-                say(f"{len(lost)} unreadable lines ({lines} …): `kbd graph validate` says more")
+                lines = [str(line) for line, _ in lost[:FAULTS_SHOWN]] + ["…"] * (len(lost) > FAULTS_SHOWN)
+                say(f"{counted(len(lost), 'unreadable line')} ({', '.join(lines)}): `kbd graph validate` says more")
             yield graph.view
 
     def require(self, entity: Entity) -> Entity:
