@@ -78,6 +78,9 @@ def run_once(setting: Setting) -> int:
         finally:
             engine.close()
     _log_pass(report, 0.0)
+    if sys.stderr.isatty():  # in a timer's mail only what went wrong
+        read = f"files read: {report.files:,}, records: {report.records:,}, citing: {report.citing:,}"
+        print(f"{read}, entries written: {report.written:,}", file=sys.stderr)
     for problem in report.problems:
         print(printable(f"{problem.where}: {problem.what}; {problem.hint}"), file=sys.stderr)
     return 1 if report.problems else 0
@@ -95,7 +98,10 @@ def rescan(setting: Setting, source: str | None) -> int:
         engine.rewind(source)
     finally:
         engine.close()
-    return 0 if running_pid(setting.state_dir) is not None else run_once(setting)
+    if running_pid(setting.state_dir) is None:
+        return run_once(setting)
+    print("the running daemon reads it again when it looks at all files next", file=sys.stderr)
+    return 0
 
 
 class _Stop:

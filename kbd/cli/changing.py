@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kbd.cli.known import chosen_bases, known_bases
-from kbd.cli.output import emit, safe, say
+from kbd.cli.output import confirmed, emit, safe, say
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
 from kbd.core.model import State
@@ -105,7 +105,7 @@ def forget(session: Session, name: str, yes: bool, base: str | None, dry_run: bo
     if dry_run:
         say("would be deleted")
         return 0
-    if not yes and not click.confirm("Delete this entry?", err=True):
+    if not yes and not confirmed("Delete this entry?"):
         say("nothing was changed")
         return 0
     with opened(session) as (engine, clock):

@@ -41,6 +41,8 @@ def classify(session: Session, write: bool, base: str | None, dry_run: bool, as_
         emit_json({"entries": [_as_json(name, one) for name, one in found], "written": write and not dry_run})
     else:
         _print([one for _, one in found])
+        if found and not write:
+            say("`kbd classify --write` puts these types into the files")
     if write and not dry_run:
         say(f"{counted(len(found), 'entry')} tagged")
         _take_in(session, writes)

@@ -236,7 +236,8 @@ def _left(one: Suppressed) -> dict[str, object]:
 
 
 def _explained(found: Context, budget: int) -> Iterator[str]:
-    names = ("relation", "hop", "title", "text", "recency", "refs", "exploration")
+    all_names = ("relation", "hop", "title", "text", "recency", "refs", "exploration")
+    names = [name for name in all_names if any(getattr(one.ranked.score, name) for one in found.chosen)]
     heads = [Column("handle"), Column("score", "right"), *(Column(name, "right") for name in names)]
     rows = []
     for one in found.chosen:

@@ -68,7 +68,9 @@ def _checks(session: Session) -> Iterator[Check]:
     try:
         config = session.config
     except UsageError as error:
-        yield from (finding("config", "", line, "mend this line") for line in error.message().splitlines())
+        for line in error.message().splitlines():
+            what, _, hint = line.partition("; ")
+            yield finding("config", "", short(what, session.home), hint or "mend this line")
     else:
         yield fine("config", str(config.path or "built-in defaults"), "is sound")
         yield from (note("config", problem.where, problem.what, problem.hint) for problem in config.problems)

@@ -11,7 +11,7 @@ import click
 from kbd.cli.changing import NEVER_RUN, opened, who_writes
 from kbd.cli.history import event_json, event_line, minute
 from kbd.cli.known import Known, chosen_bases, known_bases
-from kbd.cli.output import counted, emit, emit_json, safe, say
+from kbd.cli.output import counted, emit, emit_json, fit, fitted, safe, say, terminal_width
 from kbd.cli.session import Session
 from kbd.core.sight import Sight, day_has_begun, next_run
 from kbd.errors import Refused, UsageError
@@ -56,6 +56,7 @@ def forecast(session: Session, days: int, base: str | None, as_json: bool) -> in
 
 
 def _calendar(found: list[Fall], exempt: list[Exempt], following: str | None, days: int) -> Iterator[str]:
+    columns = terminal_width()
     yield f"next decay pass: {minute(following) if following else 'the day after the first reading'}"
     if not found:
         yield f"nothing fades in the next {counted(days, 'day')}"
@@ -63,12 +64,12 @@ def _calendar(found: list[Fall], exempt: list[Exempt], following: str | None, da
         yield ""
         yield click.style(f"week of {monday}  ({counted(len(week), 'entry')})", bold=True)
         for fall in week:
-            yield f"  {fall.on:%a} {fall.on}  {fall.to.value:8}  {fall.handle}  {safe(fall.title)}"
+            yield fit(f"  {fall.on:%a} {fall.on}  {fall.to.value:8}  {fall.handle}  {safe(fall.title)}", columns)
     if exempt:
         yield ""
         yield click.style(f"never fades  ({counted(len(exempt), 'entry')})", bold=True)
     for one in exempt:
-        yield f"  {one.handle}  {safe(one.title)}  ({safe(one.why)})"
+        yield fitted(f"  {one.handle}  ", safe(one.title), f"  ({safe(one.why)})", columns)
 
 
 @click.command("decay")
@@ -151,9 +152,7 @@ def _plan(session: Session, ledger: Ledger, known: Known) -> dict[str, object]:
     assert known.row is not None  # noqa: S101 - for the type checker
     relations = known.related.relations or ()
     sights = _sights(session, ledger)
-    done = lifecycle.decay(
-        ledger, known.row.id, known.policy, relations, sights, session.now(), dry_run=True
-    )
+    done = lifecycle.decay(ledger, known.row.id, known.policy, relations, sights, session.now(), dry_run=True)
     transitions, held = foretell.steps(done.plan, known.entries)
     return {"name": known.name, "due": day_has_begun(known.row.last_pass, session.now()),
             "next_run": _next_run(session, [known]), "sight": _sight_json(done.plan.sight),
@@ -169,18 +168,23 @@ def _plan_lines(plan: dict[str, object], *, with_base: bool) -> Iterator[str]:
     yield f"next decay pass: {minute(str(following)) if following else 'the day after the first reading'}"
     for reason in sight["reasons"]:
         yield click.style(safe(f"no sight, nothing falls: {reason['where']}: {reason['what']}"), fg="yellow")
-    yield from (f"  {_step_line(step)}" for step in transitions)
+    yield from map(_step_line, transitions)
     if not transitions:
         yield "  nothing changes"
     if held:
         yield f"held back  ({counted(len(held), 'entry')})" + (": the daily limit" if sight["ok"] else "")
-    yield from (f"  {_step_line(step)}" for step in held)
+    yield from map(_step_line, held)
 
 
 def _step_line(step: dict[str, object]) -> str:
     idle = "no date" if step["idle_days"] is None else f"{step['idle_days']} idle days"
-    title = safe(str(step["title"]))
-    return f"{step['from']} → {step['to']}  {step['handle']}  {title}  ({step['reason']}: {idle})"
+    columns = terminal_width()
+    return fitted(
+        f"  {step['from']} → {step['to']}  {step['handle']}  ",
+        safe(str(step["title"])),
+        f"  ({step['reason']}: {idle})",
+        columns,
+    )
 
 
 def _next_run(session: Session, bases: Sequence[Known]) -> str | None:

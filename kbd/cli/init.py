@@ -55,7 +55,8 @@ def init(session: Session, yes: bool, no_dates: bool, hooks: bool | None, dry_ru
     done = not wants_dates or _write_dates(found, datable)
     done = (not wants_hooks or write_offers(session, offers)) and done
     if wants_config:
-        emit("\nNext: `kbd run --once` reads what agents wrote so far; `kbd service install` keeps kbd running.")
+        emit("\nNext: `kbd run --once` reads what agents wrote so far;")
+        emit("      `kbd service install` keeps kbd running.")
     return 0 if done else 1
 
 

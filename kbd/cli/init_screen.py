@@ -79,7 +79,7 @@ def _knowledge_lines(found: Findings) -> Iterator[str]:
 
 
 def _writing_lines(found: Findings) -> Iterator[str]:
-    yield "under each entry that is cited: <!-- ref:1 | last:2026-06-11 | decay:active -->"
+    yield "under each cited entry: <!-- ref:1 | last:2026-06-11 | decay:active -->"
     yield "a mark before entries that fade, and in time their move to NAME-archive.md beside the file"
     yield f"which files a lesson applies to: {found.short(found.config.bases[0].relations)}"
     yield f"evidence, backups, locks: {found.short(str(found.session.state_path))}"

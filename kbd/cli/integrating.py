@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from kbd.cli.output import emit, safe, say, short
+from kbd.cli.output import confirmed, emit, safe, say, short
 from kbd.cli.session import Session
 from kbd.errors import KbdError
 from kbd.service.integrating import Offer, agents, folder, offer, removal, write
@@ -40,7 +40,7 @@ def show_offers(session: Session) -> list[Offer]:
 
 
 def _commands() -> Iterator[str]:
-    yield "as a plugin of Claude Code instead, with the MCP server and a skill, in a session of it:"
+    yield "or the plugin of Claude Code, with MCP server and skill; in a session of it:"
     yield f"  /plugin marketplace add {folder()}"
     yield "  /plugin install kbd@kbd"
     yield f"for other agents: the lines of {os.path.join(folder(), 'AGENTS.md')}"
@@ -73,7 +73,7 @@ def take_out(session: Session, *, yes: bool, dry_run: bool) -> bool:
         if change is not None:
             changes.append(change)
             _show(change, short(agent.path, session.home))
-    if not changes or dry_run or not (yes or click.confirm("Take these hooks out?", err=True)):
+    if not changes or dry_run or not (yes or confirmed("Take these hooks out?")):
         return done
     return write_offers(session, changes) and done
 

@@ -10,7 +10,7 @@ import click
 from kbd.cli.changing import DRY_RUN, NEVER_RUN
 from kbd.cli.history import entry_id
 from kbd.cli.integrating import take_out
-from kbd.cli.output import counted, emit, safe, say
+from kbd.cli.output import confirmed, counted, emit, safe, say
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
 from kbd.core.redact import masked_id
@@ -40,7 +40,7 @@ def purge(
     keeps the number it has there. No daemon may run meanwhile.
     """
     if sum(value is not None for value in (session_id, project, entry)) != 1:
-        raise UsageError("one of --session, --project and --entry")
+        raise UsageError("nothing is named to be removed", hint="give one of --session, --project and --entry")
     if not (session.state_dir / LEDGER_NAME).exists():
         raise UsageError(NEVER_RUN)
     with InstanceLock(session.state_dir):
@@ -75,7 +75,7 @@ def _purge(
     if dry_run:
         say("would be removed from ledger, backups and undo")
         return 0
-    if ask and not click.confirm("Remove this for good?", err=True):
+    if ask and not confirmed("Remove this for good?"):
         say("nothing was changed")
         return 0
     ledger.db.execute("PRAGMA secure_delete=ON")
@@ -114,7 +114,7 @@ def detach(session: Session, yes: bool, dry_run: bool) -> int:
             say("nothing of kbd stands in the files")
         elif dry_run:
             say("would be taken out")
-        elif not yes and not click.confirm("Take this out?", err=True):
+        elif not yes and not confirmed("Take this out?"):
             say("nothing was changed")
         else:
             return max(_write(session, found, reader), 1 if problems or not unhooked else 0)

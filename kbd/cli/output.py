@@ -14,6 +14,7 @@ import click
 
 from kbd.core.normal import width
 from kbd.core.redact import printable
+from kbd.errors import UsageError
 
 _FAMILIAR_WIDTH = 100
 _UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -47,6 +48,17 @@ def say(text: str) -> None:
     click.echo(printable(text, keep_lines=True), err=True)
 
 
+def confirmed(question: str) -> bool:
+    """Ask on stderr; raises UsageError where nobody answers."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        say("")
+        raise UsageError("nobody can be asked here, so nothing was done", hint="--yes does what was shown") from error
+
+
 def safe(text: str) -> str:
     """Return others' text fit for a terminal, on one line."""
     return printable(text)
@@ -71,6 +83,12 @@ def fit(text: str, columns: int | None) -> str:
     while text and width(text) > columns - 1:
         text = text[: max(min(len(text) - 1, columns - 1), 0)]
     return text + "…"
+
+
+def fitted(head: str, text: str, tail: str, columns: int | None) -> str:
+    """Return a line of three parts; the text in the middle is cut so that the line fits a width in columns."""
+    room = None if columns is None else max(columns - width(head) - width(tail), 8)
+    return f"{head}{fit(text, room)}{tail}"
 
 
 def wrapped(text: str, columns: int | None, indent: int) -> str:

@@ -10,7 +10,7 @@ import click
 from kbd.cli.changing import NEVER_RUN
 from kbd.cli.history import first_day
 from kbd.cli.known import chosen_bases, known_bases
-from kbd.cli.output import Column, counted, emit, emit_json, safe, table
+from kbd.cli.output import Column, counted, emit, emit_json, fit, safe, table, terminal_width
 from kbd.cli.session import Session
 from kbd.errors import UsageError
 from kbd.service.retrospect import Retrospect, Span, look_back
@@ -50,26 +50,27 @@ def report(session: Session, since: str, base: str | None, as_json: bool) -> int
 
 
 def _lines(one: Retrospect) -> Iterator[str]:
+    columns = terminal_width()
     yield ""
     told = f"{counted(one.references, 'reference')} in {counted(one.sessions, 'session')}"
     yield f"{click.style(safe(one.base), bold=True)}  {told}, {counted(len(one.cited), 'entry')} cited"
     if one.cited:
         yield ""
-        columns = [Column("refs", "right"), Column("sessions", "right"), Column("handle"), Column("cited most")]
+        heads = [Column("refs", "right"), Column("sessions", "right"), Column("handle"), Column("cited most")]
         rows = [
             (f"{c.references:,}", f"{c.sessions:,}", c.entry.handle, safe(c.entry.title)) for c in one.cited[:SHOWN]
         ]
-        yield from table(columns, rows, indent="  ")
+        yield from table(heads, rows, indent="  ")
         yield from _rest(len(one.cited))
     for name, events in one.changes.items():
         if events:
             yield from ("", click.style(f"{name}  ({len(events):,})", bold=True))
-        yield from (f"  {event.at[:10]}  {event.handle}  {safe(event.title)}" for event in events[-SHOWN:])
+        yield from (fit(f"  {e.at[:10]}  {e.handle}  {safe(e.title)}", columns) for e in events[-SHOWN:])
         yield from _rest(len(events))
     if one.never_cited:
         yield from ("", click.style(f"never cited  ({len(one.never_cited):,} of {one.live:,})", bold=True))
     for row in one.never_cited[:SHOWN]:
-        yield f"  {row.created or 'no date   '}  {row.handle}  {safe(row.title)}"
+        yield fit(f"  {row.created or 'no date   '}  {row.handle}  {safe(row.title)}", columns)
     yield from _rest(len(one.never_cited))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import click
 
 from kbd.cli.known import Known, chosen_bases, known_bases
-from kbd.cli.output import Column, counted, emit, emit_json, fit, safe, say, table, terminal_width
+from kbd.cli.output import Column, counted, emit, emit_json, fit, safe, say, table, terminal_width, wrapped
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
 from kbd.core.model import Relation, State
@@ -166,7 +166,7 @@ def _lines(shown: Shown, known: Known, today: date, why: str) -> Iterator[str]:
         f"{counted(row.citations, 'citation')} in {counted(row.sessions, 'session')}"
         + (f", listed in {counted(row.listed, 'message')}" if row.listed else "")
     )
-    yield _days_to_come(shown.listed, today)
+    yield wrapped(_days_to_come(shown.listed, today), terminal_width(), 2).lstrip()
     yield from _evidence(shown, row.citations)
     yield from _relations(shown)
     if shown.history:

@@ -240,6 +240,27 @@ def test_a_terminal_gets_lines_that_fit(world):
     assert lines[1].endswith("…")
 
 
+@pytest.mark.parametrize(
+    "command", ["forecast", "report", "context --explain", "search very", "suppressed --type model"]
+)
+def test_other_screens_fit_a_terminal_of_80_columns_too(world, command):
+    world.ledger().entry("A title that is " + "very " * 40 + "long", created="2026-06-10")
+    shown = on_terminal(world, *command.split(), COLUMNS="80", NO_COLOR="1")
+    assert "A title that is" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_one_pass_says_on_a_terminal_what_it_did_and_nothing_in_a_pipe(world):
+    (world.root / "logs" / "agent.log").write_text("Nothing is cited here\n")
+    leader, follower = pty.openpty()
+    subprocess.run([*KBD, *world.options(), "run", "--once"], stderr=follower)
+    os.close(follower)
+    assert os.read(leader, 1000).decode().split(",")[0] == "files read: 1"
+    os.close(leader)
+    again = subprocess.run([*KBD, *world.options(), "run", "--once"], capture_output=True)
+    assert (again.stdout, again.stderr) == (b"", b"")
+
+
 def test_an_interrupt_is_exit_130(world):
     code = (
         "import os, signal, kbd.cli.seeing as s\n"

@@ -102,4 +102,4 @@ def check_inotify(folders: Sequence[str], limit: Callable[[str], int | None] = i
         what = f"at most {instances} watchers for all programs, kbd needs {len(folders)}"
         yield finding("inotify", "", what, "`sudo sysctl fs.inotify.max_user_instances=512`; until then kbd polls")
     else:
-        yield fine("inotify", "", f"{needed:,} folders to watch, {watches:,} may be watched")
+        yield fine("inotify", "", f"{needed:,} folder{'' if needed == 1 else 's'} to watch, {watches:,} may be watched")
