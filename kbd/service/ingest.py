@@ -145,8 +145,9 @@ class Ingest:
             FileNotFoundError: it is gone.
         """
         row, position = self._start(source, found, row)
-        from_start = position.offset == 0 or found.kind is FileKind.DOCUMENT
-        decoder = source.format.decoder(row.relpath, None if from_start else row.state, tz=self.zone)
+        from_start, is_document = position.offset == 0, found.kind is FileKind.DOCUMENT
+        state = None if from_start or is_document else row.state
+        decoder = source.format.decoder(row.relpath, state, tz=self.zone)
         is_jsonl = not source.is_text and ".json" in found.relpath.rsplit("/", 1)[-1]
         accept = is_json if is_jsonl else None  # an unended line of JSON is whole if it parses; of text, if it rests
         limit = self.policy.max_record
@@ -161,6 +162,7 @@ class Ingest:
                     row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
                     decoder = source.format.decoder(row.relpath, None, tz=self.zone)
                     from_start = True
+                from_start = from_start or is_document and bool(batch.records)  # one that is as it was says nothing anew
                 one = _Batch(self, source, row, found, decoder)
                 one.read(batch.records, from_start=from_start)
                 one.store(batch.position, batch.oversize, from_start=from_start)
@@ -242,8 +244,8 @@ class _Batch:
         is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)
         return not is_excluded and not self.ingest.purged.holds_session(message.session)
 
-    def _clamp(self, at: datetime) -> datetime:
-        return min(at.astimezone(UTC), self.ingest.now) if at > self.ingest.latest else at.astimezone(UTC)
+    def _clamp(self, told: datetime) -> datetime:
+        return self.ingest.now if told > self.ingest.latest else told
 
     def store(self, position: Position, oversize: int, *, from_start: bool) -> None:
         tally = Tally(
@@ -262,8 +264,9 @@ class _Batch:
         self.ingest.counting.count(self.dirty)
 
     def _message(self, message: Message) -> None:
-        at = self._clamp(message.at or self.ingest.now)
-        self.sessions[message.session] = max(at.date(), self.sessions.get(message.session, at.date()))
+        told = message.at.astimezone(UTC) if message.at else self.ingest.now
+        day = self._clamp(told).date()
+        self.sessions[message.session] = max(day, self.sessions.get(message.session, day))
         scope = self._scope(message.cwd)
         said = self._say(message, scope)
         if message.native_id:
@@ -276,7 +279,7 @@ class _Batch:
             self._store_by_day(message, said)
         else:
             key, content = self.identity.of(message)
-            self._store(message, said, key, self._holder(message, at, observed=message.at is None, content=content))
+            self._store(message, said, key, self._holder(message, told, observed=message.at is None, content=content))
             self._go_on(message, ())
 
     def _say(self, message: Message, scope: set[int]) -> Said:
@@ -299,7 +302,7 @@ class _Batch:
     def _holder(
         self,
         message: Message,
-        at: datetime,
+        told: datetime,
         *,
         observed: bool,
         session: str | None = None,
@@ -307,7 +310,7 @@ class _Batch:
     ) -> Holder:
         return Holder(
             session or message.session,
-            at,
+            self._clamp(told),
             observed,
             self.row.id,
             self.row.birth_ns,
@@ -318,6 +321,7 @@ class _Batch:
             content,
             message.thread,
             self.identity.place(message),
+            told,
         )
 
     def _store_by_day(self, message: Message, said: Said) -> None:
@@ -332,16 +336,14 @@ class _Batch:
                 part = (line.at.astimezone(UTC).date(), origin.stream, origin.session)
                 parts.setdefault(part, []).append((mention, line))
             for (day, stream, origin_session), found in sorted(parts.items()):
-                at, observed = self._clamp(found[0][1].at), found[0][1].observed
+                told, observed = found[0][1].at.astimezone(UTC), found[0][1].observed
                 if observed and self.ingest.recovered:
-                    at = covered_time(self.db, at, [m.entry for m, _ in found])
+                    told = covered_time(self.db, told, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
                 # A log that is gone lends its session to what is dated only: other lines say nothing of being the same.
                 session = origin_session if dated or stream != self.row.stream else self.row.session
-                of_day = day if not observed else at.date()
-                where = origin_session if dated else stream
-                key = facts.key_of("text", where, message.record_id, of_day.isoformat())
-                holder = self._holder(message, at, observed=observed, session=session)
+                key = facts.key_of("text", origin_session if dated else stream, message.record_id, day.isoformat())
+                holder = self._holder(message, told, observed=observed, session=session)
                 one = replace(citing, reading=replace(citing.reading, mentions=mentions))
                 self._store(message, Said((one,), ()), key, holder)
 

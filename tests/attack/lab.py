@@ -90,6 +90,11 @@ class Lab:
         db = self.engine.frame.ledger.db
         return lessons.entries_of(db, lessons.base_id(db, "lessons"))
 
+    def credits(self) -> set[tuple[str, str]]:
+        """Return session and day of all references."""
+        assert self.engine is not None
+        return {(str(r[0]), str(r[1])) for r in self.engine.frame.ledger.db.execute("SELECT session, day FROM refs")}
+
     def ref(self, title: str = TITLE) -> int:
         """Return the number of an entry."""
         return next(row.ref for row in self.entries() if row.title == title)

@@ -203,15 +203,20 @@ class Claude:
 
     def resume(self) -> None:
         """Copy the beginning of a session into a new one, with new ids of the lines, and go on there."""
+        if self.copy():
+            self._say(self.sessions[-1], [self._text((self.shared.lesson(),))])
+
+    def copy(self) -> bool:
+        """Copy the beginning of a session that kbd has seen into a new one; False if there is none."""
         seen = [s for s in self.sessions if s.seen and s.lines and s.id == s.trunk]
         if not seen:
-            return
+            return False
         origin = self.rng.choice(seen)
         self.begin()
         copy = self.sessions[-1]
         for line in origin.lines[: self.rng.randrange(1, len(origin.lines) + 1)]:
             self._put(copy, {**line, "sessionId": copy.id, "uuid": self._uuid()})
-        self._say(copy, [self._text((self.shared.lesson(),))])
+        return True
 
     def compact(self) -> None:
         """Append the last lines once more, as a compaction does, with new ids and their old times."""

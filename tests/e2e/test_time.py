@@ -151,10 +151,38 @@ def test_line_from_the_future_counts_once_whatever_the_clock_says_when_it_is_rea
         assert lab.ref() == 1
 
 
+@pytest.mark.parametrize("back", [-1, -40, -1100])
+def test_copy_read_while_the_clock_is_behind_moves_no_credit(back: int, tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    note = lab.note(ENTRY.replace("2026-05-19", "2020-12-01"))
+    original = lab.say("s1", f"as in {TITLE} we close it", "2026-06-10T09:00:00Z")
+    lab.run(NOON)
+    copied = original.read_text().replace('"sessionId": "s1"', '"sessionId": "s2"')
+    original.with_name("s2.jsonl").write_text(copied.replace("2026-06-10T09", "2026-06-10T10"))
+    lab.run(NOON + back * DAY)
+    lab.run(NOON)
+    assert (lab.ref(), lab.credits()) == (1, {("s1", "2026-06-10")})
+    assert "ref:1 | last:2026-06-10" in note.read_text()
+
+
+@pytest.mark.parametrize("back", [-1, -40])
+def test_line_without_a_time_read_again_while_the_clock_is_behind_counts_once(back: int, tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note()
+    lab.log(f"as in {TITLE} we close it\n\n")
+    lab.run(NOON)
+    for now in (NOON + back * DAY, NOON + DAY):
+        assert lab.engine is not None
+        lab.engine.rewind(None)
+        lab.run(now)
+        assert lab.ref() == 1
+
+
 def walk(world: World, kbd: Kbd, steps: int) -> None:
     """Let the clock of the machine jump, ahead before what was written is read, or back after it.
 
-    To a clock that is behind, what is written comes from the future, and it cannot know better than to say today.
+    To a clock that is behind, what is written comes from the future, and it cannot know better than to say today; of
+    copies it sees that they are.
     """
     right = world.today
 
@@ -170,6 +198,7 @@ def walk(world: World, kbd: Kbd, steps: int) -> None:
         days = world.rng.choice([0, 0, 1, 3, 40, 400, 1100, -1, -40, -1100])
         if days < 0:
             run(0)
+            world.copy()
         run(days)
     for _ in range(2):
         run(0)

@@ -110,6 +110,13 @@ class World:
         """Let everything arrive."""
         self.spool.settle()
 
+    def copy(self) -> None:
+        """Let sessions be copied that kbd has seen, and nothing be said that is new."""
+        self.note_seen()
+        for _ in range(3):
+            self.claude.copy()
+        self.settle()
+
     def note_seen(self) -> None:
         """Note that kbd has seen all files: copies made from now on are younger for it too."""
         for one in (*self.claude.sessions, *self.logs.logs):

@@ -47,7 +47,7 @@ def evidence_of(db: sqlite3.Connection, entry: int, limit: int | None = None) ->
 
 def _evidence(db: sqlite3.Connection, row: sqlite3.Row) -> Evidence:
     held = db.execute(
-        "SELECT record, path, offset FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1",
+        "SELECT record, path, offset FROM holders WHERE message=? ORDER BY told, birth_ns, file, path LIMIT 1",
         (row["message"],),
     ).fetchone()
     record, path, offset = held or ("", "", 0)

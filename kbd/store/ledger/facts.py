@@ -18,7 +18,7 @@ from itertools import islice
 from kbd.core.redact import masked_id
 
 _EARLIEST = (
-    "SELECT h.session, h.at, h.cwd FROM holders h WHERE h.message=?1 ORDER BY h.at, "
+    "SELECT h.session, h.at, h.cwd FROM holders h WHERE h.message=?1 ORDER BY h.told, "
     # A fork that says so is the copy, whenever its file was born: whole files are born anew at each save.
     "EXISTS (SELECT 1 FROM lineage l JOIN holders o ON o.session=l.ancestor AND o.message=?1 "
     "WHERE l.session=h.session AND l.ancestor!=h.session), h.birth_ns, h.file, h.path LIMIT 1"
@@ -34,7 +34,7 @@ class Holder:
 
     Attributes:
         session: the session it counts for there.
-        at: time of its first record, UTC.
+        at: time of its first record, UTC, but not later than it was read: its day is the day of the reference.
         observed: the time is that of reading.
         file: id of the file; its birth in ns, None if unknown; its path.
         cwd: working directory, None if unknown.
@@ -43,6 +43,8 @@ class Holder:
         content: digest of its words if its copies are told by them (see kinship.py), else None.
         thread: which of the sessions of the file holds it, where they count for one.
         place: which of its sayings it is, where it is told by its words.
+        told: the time its record gives, which decides between holders; None if that is `at`. Under a clock that is
+            behind, whatever is read has the same `at`, and would be earlier than the original.
     """
 
     session: str
@@ -57,6 +59,7 @@ class Holder:
     content: bytes | None = None
     thread: str = ""
     place: int = 0
+    told: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def key_of(*parts: str) -> bytes:
 def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder) -> int:
     """Note that a file holds a message; credit goes to the earliest holder. Return the message's id."""
     at, day = holder.at.isoformat(timespec="microseconds"), holder.at.date().isoformat()
+    told = at if holder.told is None else holder.told.isoformat(timespec="microseconds")
     session, record, thread = storable(holder.session), masked_id(storable(holder.record)), storable(holder.thread)
     cwd = None if holder.cwd is None else storable(holder.cwd)
     db.execute(
@@ -111,16 +115,18 @@ def hold_message(db: sqlite3.Connection, key: bytes, source: int, holder: Holder
     message = int(db.execute("SELECT id FROM messages WHERE key=?", (key,)).fetchone()[0])
     birth = _UNBORN if holder.birth_ns is None else holder.birth_ns
     db.execute(
-        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?,?,0) "
+        "INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0) "
         "ON CONFLICT(message, session, file, thread) DO UPDATE SET "
-        "at=excluded.at, record=excluded.record, offset=excluded.offset, place=excluded.place, cwd=excluded.cwd "
-        "WHERE holders.observed=0 AND excluded.at < holders.at",
+        "at=excluded.at, told=excluded.told, record=excluded.record, offset=excluded.offset, place=excluded.place, "
+        "cwd=excluded.cwd "
+        "WHERE holders.observed=0 AND excluded.told < holders.told",
         (
             message,
             session,
             holder.file,
             thread,
             at,
+            told,
             holder.observed,
             birth,
             holder.path,

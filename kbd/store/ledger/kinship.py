@@ -103,7 +103,7 @@ class Kinship:
         dirty: set[int] = set()
         joined: set[int] = set()
         rows = self._db.execute(
-            "SELECT m.id, m.content, h.session, h.at, h.observed, h.place FROM holders h JOIN messages m "
+            "SELECT m.id, m.content, h.session, h.told, h.observed, h.place FROM holders h JOIN messages m "
             "ON m.id=h.message WHERE h.file=? AND h.thread=? AND m.content IS NOT NULL ORDER BY m.at, m.id",
             (file, thread),
         ).fetchall()
@@ -178,7 +178,7 @@ class Kinship:
     def _sayings(self, kin: Kin, there: Place) -> dict[int, dict[int, str]]:
         """Return the messages with these words that a thread holds, with their times, by which of its sayings."""
         rows = self._db.execute(
-            "SELECT m.id, m.at AS first, h.at, h.observed, h.place FROM messages m JOIN holders h ON h.message=m.id "
+            "SELECT m.id, m.at AS first, h.told, h.observed, h.place FROM messages m JOIN holders h ON h.message=m.id "
             "WHERE m.content=? AND h.file=? AND h.session=? AND h.thread=?",
             (kin.content, *there),
         )
@@ -205,7 +205,7 @@ class Kinship:
 
 def _moment(row: sqlite3.Row) -> tuple[int | None, int]:
     """Return time and place of a holder."""
-    at = None if row["observed"] else microseconds(datetime.fromisoformat(row["at"]))
+    at = None if row["observed"] else microseconds(datetime.fromisoformat(row["told"]))
     return at, row["place"]
 
 

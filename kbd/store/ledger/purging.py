@@ -111,7 +111,8 @@ def _purge_messages(db: sqlite3.Connection, session: str) -> set[int]:
     for message in messages:
         dirty |= entries_of_message(db, message)
         other = db.execute(
-            "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY at, birth_ns, file, path LIMIT 1", (message,)
+            "SELECT session, at, cwd FROM holders WHERE message=? ORDER BY told, birth_ns, file, path LIMIT 1",
+            (message,),
         ).fetchone()
         if other is None:
             _drop_message(db, message)

@@ -131,7 +131,9 @@ CREATE INDEX messages_day ON messages(session, day);
 CREATE TABLE holders (                  -- every place a message was found
   message INTEGER NOT NULL REFERENCES messages(id), session TEXT NOT NULL, file INTEGER NOT NULL,
   thread TEXT NOT NULL,                 -- the session's own id where a file holds several that count for one
-  at TEXT NOT NULL, observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
+  at TEXT NOT NULL,
+  told TEXT NOT NULL,                   -- what its record says, though that be later than it was read
+  observed INTEGER NOT NULL, birth_ns INTEGER NOT NULL, path TEXT NOT NULL, cwd TEXT,
   record TEXT NOT NULL, offset INTEGER NOT NULL,
   place INTEGER NOT NULL DEFAULT 0,     -- which of the sayings it is
   silent INTEGER NOT NULL DEFAULT 0,    -- normalised characters of its blocks that name nothing, as this file has them
