@@ -162,7 +162,7 @@ class Ingest:
                     row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
                     decoder = source.format.decoder(row.relpath, None, tz=self.zone)
                     from_start = True
-                from_start = from_start or is_document and bool(batch.records)  # one that is as it was says nothing anew
+                from_start = from_start or is_document and bool(batch.records)  # none: it is as it was
                 one = _Batch(self, source, row, found, decoder)
                 one.read(batch.records, from_start=from_start)
                 one.store(batch.position, batch.oversize, from_start=from_start)

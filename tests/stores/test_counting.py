@@ -3,7 +3,9 @@
 import itertools
 import json
 import shutil
+import time
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbd.cli.main import main
+from kbd.config import load_config
+from kbd.engine import Clock, Engine
 
 BACKOFF, UTC = "Backoff must be capped", "Store timestamps in UTC"
 KB = f"# L\n\n- [pitfall] **{BACKOFF}** — why (2026-05-19)\n- [pitfall] **{UTC}** — why (2026-05-19)\n"
@@ -232,3 +236,22 @@ def test_listing_is_judged_over_all_parts_of_a_message(tmp_path):
     store.part("a_p1", "a", "s1", millis("2026-06-10T09:00:01"), text(", ".join(titles[6:])))
     assert {kbd.read()[title][0] for title in titles[:6]} == {0}
     store.close()
+
+
+def test_a_document_that_came_to_rest_is_still_known_by_its_copies_and_its_numbers(tmp_path):
+    kbd = Kbd(tmp_path, "cline")
+    (tmp_path / "state").mkdir(mode=0o700)
+    turns = [("user", "go"), *(("assistant", said) for said in ("I begin.", f"Per {BACKOFF}.", "Done.", "And so on."))]
+    told = json.dumps([{"role": role, "content": [{"type": "text", "text": said}]} for role, said in turns])
+    now = datetime.fromisoformat("2026-06-30T00:00:00+00:00")
+    for known, task in enumerate(("1781082000000", "1781082999999")):
+        file = kbd.source / "tasks" / task / "api_conversation_history.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(told)
+        for seconds in (0, 60, 120):  # while it is being written, and twice at rest
+            engine = Engine(load_config(tmp_path / "config.yaml"), tmp_path / "state", {}, str(tmp_path), now)
+            engine.run_pass(Clock(now, time.time() + seconds, now.tzinfo), immediate=True)
+            engine.close()
+            assert kbd.counts()[BACKOFF] == (1, 1, 1)
+            [source] = json.loads(kbd.run("status", "--json"))["sources"]
+            assert [source[key] for key in ("files", "records", "messages")] == [known + 1, known + 1, 4 * known + 4]
