@@ -27,7 +27,7 @@ from kbd.store.standing import Shelving
 MAX_STDIN = 1 << 20
 
 
-@click.command("add", short_help="Add an entry, dated today, and print its handle.")
+@click.command("add")
 @click.argument("words", nargs=-1, metavar="TITLE [TEXT]")
 @click.option("--type", "type_", metavar="TYPE", help="Its type; default: what its words show.")
 @click.option("--title", help="The title, instead of the first argument.")

@@ -29,7 +29,7 @@ LEFT_SHOWN = 40
 TEXT_SHOWN = 80
 
 
-@click.command("adopt", short_help="Make entries of plain bullets or another tool's notes.")
+@click.command("adopt")
 @click.argument("file", metavar="FILE|FOLDER")
 @click.option("--dialect", metavar="NAME", help=f"Instead of what is recognised: {', '.join(BY_NAME)}.")
 @click.option("--into", metavar="FILE", help="Add the entries to this knowledge file; FILE stays as it is.")

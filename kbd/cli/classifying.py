@@ -22,7 +22,7 @@ from kbd.store.locks import Locks, running_pid
 from kbd.store.rewrite import Written
 
 
-@click.command("classify", short_help="Give entries without a tag the type that their words show.")
+@click.command("classify")
 @click.option("--write", is_flag=True, help="Put `[type] ` into the files.")
 @click.option("--base", help="Only this base.")
 @click.option("--dry-run", is_flag=True, help="With --write: only say what would be written.")

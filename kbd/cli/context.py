@@ -34,7 +34,7 @@ BUDGET_OPTION = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 
 
-@click.command("context", short_help="Print what the next session should know.")
+@click.command("context")
 @FILES
 @TYPES
 @STAGE
@@ -73,7 +73,7 @@ def context(
     return 0
 
 
-@click.command("suppressed", short_help="List the entries that are not handed out, and why.")
+@click.command("suppressed")
 @FILES
 @TYPES
 @STAGE

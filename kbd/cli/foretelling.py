@@ -25,7 +25,7 @@ from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
 
 
-@click.command("forecast", short_help="Show what fades when, if nobody cites it.")
+@click.command("forecast")
 @click.option("--days", type=click.IntRange(1, 36_500), default=90, show_default=True, help="How far to look.")
 @click.option("--base", help="Only this base.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")

@@ -31,7 +31,6 @@ EVENTS = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 
 @click.command(
     "hook",
-    short_help="Answer an agent's hook with what it should know.",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 @click.argument("event", default="", metavar="session-start|prompt")

@@ -26,7 +26,7 @@ from kbd.store.locks import Locks
 from kbd.store.unitfiles import read_unit, write_unit
 
 
-@click.command("init", short_help="Find agents and knowledge, then write a configuration.")
+@click.command("init")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--no-dates", is_flag=True, help="Leave undated entries undated.")
 @click.option("--hooks/--no-hooks", default=None, help="Agents' settings; default: ask, and leave them with --yes.")

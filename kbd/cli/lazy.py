@@ -13,25 +13,30 @@ class LazyGroup(click.Group):
     """A group that knows its commands by the places where they stand.
 
     Attributes:
-        places: name → `module:attribute`.
+        table: name → `module:attribute`, and what the command does in one line.
         aliases: other names, not listed.
     """
 
-    places: ClassVar[Mapping[str, str]]
+    table: ClassVar[Mapping[str, tuple[str, str]]]
     aliases: ClassVar[Mapping[str, str]]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, aliases left out."""
-        return sorted(self.places)
+        return sorted(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of this name."""
-        place = self.places.get(self.aliases.get(cmd_name, cmd_name))
-        if place is None:
+        known = self.table.get(self.aliases.get(cmd_name, cmd_name))
+        if known is None:
             return None
-        module, _, name = place.partition(":")
+        module, _, name = known[0].partition(":")
         command = getattr(importlib.import_module(module), name)
         return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the listing of `--help`; nothing is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.table[name][1]) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -41,6 +46,6 @@ class LazyGroup(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # noqa: PLC0415 - for a wrong name only
 
-            close = get_close_matches(name, self.places, 1)
+            close = get_close_matches(name, self.table, 1)
             ctx.fail(f"No such command '{name}'." + (f" Did you mean '{close[0]}'?" if close else ""))
         return super().resolve_command(ctx, args)

@@ -24,7 +24,7 @@ from kbd.store.locks import InstanceLock, Locks
 YES = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-@click.command("purge", short_help="Remove a session, project or entry from the ledger for good.")
+@click.command("purge")
 @click.option("--session", "session_id", metavar="ID", help="A session, as `kbd show` names it.")
 @click.option("--project", metavar="DIR", help="All sessions that worked in a folder or below it.")
 @click.option("--entry", metavar="TITLE|HANDLE|ID", help="An entry with its evidence and history.")
@@ -90,7 +90,7 @@ def _purge(
     return 0
 
 
-@click.command("detach", short_help="Take kbd's comments, markers and hooks out again.")
+@click.command("detach")
 @YES
 @DRY_RUN
 @click.pass_obj

@@ -36,7 +36,7 @@ def relate(session: Session, subject: str, predicate: str, object_: str, base: s
     return 0
 
 
-@click.command("unrelate", short_help="End a relation.")
+@click.command("unrelate")
 @SUBJECT
 @PREDICATE
 @OBJECT

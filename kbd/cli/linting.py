@@ -16,7 +16,7 @@ from kbd.errors import UsageError
 from kbd.service.lint import Scope, lint_base, lint_file
 
 
-@click.command("lint", short_help="Find what is wrong in knowledge and relations files.")
+@click.command("lint")
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_obj

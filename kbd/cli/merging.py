@@ -20,7 +20,7 @@ from kbd.store.gitmerge import merge_texts
 PATH = click.Path(exists=True, dir_okay=False)
 
 
-@click.command("merge-driver", short_help="Merge counters in git.")
+@click.command("merge-driver")
 @click.argument("common", metavar="%O", type=PATH)
 @click.argument("ours", metavar="%A", type=PATH)
 @click.argument("theirs", metavar="%B", type=PATH)

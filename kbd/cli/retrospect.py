@@ -19,7 +19,7 @@ from kbd.store.ledger.evidence import events_since
 SHOWN = 10
 
 
-@click.command("report", short_help="Look back: cited most, new, revived, faded, never cited.")
+@click.command("report")
 @click.option("--since", metavar="DAY", default="7d", show_default=True, help="From this day on; 30d: 30 days.")
 @click.option("--base", help="Only this base.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, nothing left out.")

@@ -20,7 +20,7 @@ SHOWN = 20
 STATE_COLOURS = (("active", "green"), ("dormant", "yellow"), ("archived", "bright_black"))
 
 
-@click.command("search", short_help="Find entries by their words, dormant and archived ones too.")
+@click.command("search")
 @click.argument("query", nargs=-1, required=True, metavar="WORDS...")
 @click.option("--type", "type_", help="Only entries of this type.")
 @click.option("--state", type=click.Choice([state.value for state in State]), help="Only entries in this state.")

@@ -23,7 +23,7 @@ STATE_COLOURS = (("active", "green"), ("dormant", "yellow"), ("archived", "brigh
 NEVER_RUN = "nothing was read yet; `kbd run`, or once: `kbd run --once`"
 
 
-@click.command("list", short_help="List the entries: references, last citation, days left.")
+@click.command("list")
 @click.option("--all", "archived", is_flag=True, help="Archived entries, too.")
 @click.option("--base", help="Only this base.")
 @click.option("--type", "type_", help="Only entries of this type.")
@@ -96,7 +96,7 @@ def _falls_in(one: Listed, today: date) -> str:
     return f"{(day - today).days} d" if day > today else "now"
 
 
-@click.command("show", short_help="Show an entry with its evidence, relations and history.")
+@click.command("show")
 @click.argument("name", metavar="TITLE|HANDLE|ID")
 @click.option("--base", help="Only this base.")
 @click.option("--limit", type=click.IntRange(min=0), help=f"Pieces of evidence; default {EVIDENCE_SHOWN}, in JSON all.")

@@ -19,7 +19,7 @@ from kbd.store.ledger.undo import Act
 from kbd.store.locks import Locks
 
 
-@click.command("undo", short_help="Take back the newest write of kbd.")
+@click.command("undo")
 @click.argument("name", metavar="[FILE|TITLE]", required=False)
 @click.option("--list", "list_only", is_flag=True, help="Only show what can be taken back, newest first.")
 @DRY_RUN

@@ -95,10 +95,19 @@ def test_every_command_is_there_and_has_help():
     assert all(f"\n  {name}" in listing for name in COMMANDS)
 
 
-def test_no_line_of_a_listing_of_commands_is_cut():
-    for args in (["--help"], ["graph", "--help"], ["service", "--help"]):
-        listing = CliRunner().invoke(main, args, env={"COLUMNS": "80"}).stdout.partition("Commands:")[2]
-        assert [line for line in listing.splitlines() if line.endswith("...")] == []
+@pytest.mark.parametrize("args", [["--help"], ["graph", "--help"], ["service", "--help"]])
+def test_each_command_is_listed_in_one_line_that_is_not_cut(args):
+    listing = CliRunner().invoke(main, args, env={"COLUMNS": "80"}).stdout.partition("Commands:\n")[2]
+    assert [line for line in listing.splitlines() if line.endswith("...") or line.startswith("   ")] == []
+
+
+def test_help_imports_no_command():
+    code = (
+        "import sys\nfrom kbd.cli.main import main\nmain(['--help'], standalone_mode=False)\n"
+        "print(*(name for name in sys.modules if name.startswith('kbd')), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert set(result.stderr.split()) == {"kbd", "kbd.cli", "kbd.cli.lazy", "kbd.cli.main", "kbd.errors"}
 
 
 @pytest.mark.parametrize("args, meant", [(["stauts"], "status"), (["graph", "creat"], "create")])

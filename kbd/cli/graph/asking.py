@@ -48,7 +48,7 @@ def list_entities(ground: Ground, type_: str | None) -> None:
     _answer_entities(ground, type_, None)
 
 
-@click.command("query", short_help="Find entities under conditions.")
+@click.command("query")
 @click.option("--type", "-t", "type_", help="Only entities of this type.")
 @click.option("--where", "-w", default="{}", metavar="JSON|TEXT", help="As the skill has it, or: due < 2026-02-01.")
 @asking
@@ -78,7 +78,7 @@ def _condition(ground: Ground, type_: str | None, where: str) -> Expression | No
         raise UsageError(f"--where {fault}", hint=hint) from fault
 
 
-@click.command("related", short_help="Show what is related to an entity, over one hop or more.")
+@click.command("related")
 @click.option("--id", "ident", required=True, help="Id of the entity.")
 @click.option("--rel", "-r", help="A relation, or a walk: 'has_task[status = open]/touches/~applies_to'.")
 @click.option("--dir", "-d", "direction", type=click.Choice(["outgoing", "incoming", "both"]), default="outgoing")
@@ -138,7 +138,7 @@ def path(ground: Ground, from_id: str, to_id: str, rels: tuple[str, ...], most: 
     return 0
 
 
-@click.command("history", short_help="Show every operation that an entity took part in.")
+@click.command("history")
 @click.option("--id", "ident", required=True, help="Id of the entity.")
 @for_skill
 @on_graph

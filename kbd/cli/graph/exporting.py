@@ -14,7 +14,7 @@ from kbd.core.operations import Edge, Entity
 from kbd.service.graph.reading import opened
 
 
-@click.command("export", short_help="Print the graph and the lessons for another tool.")
+@click.command("export")
 @click.option("--format", "format_", type=click.Choice(sorted(FORMATS)), required=True, help="Format of the output.")
 @click.option("--graph-only", is_flag=True, help="Without the entries of the knowledge and their relations.")
 @on_graph

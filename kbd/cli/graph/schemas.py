@@ -31,7 +31,7 @@ def _as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [{"code": p.code, "where": p.where, "what": p.what, "hint": p.hint} for p in problems]
 
 
-@click.command("init", short_help="Make an empty log and a schema to begin with.")
+@click.command("init")
 @click.option("--dry-run", is_flag=True, help="Say what would be made; make nothing.")
 @on_graph
 def init(ground: Ground, dry_run: bool) -> None:
@@ -50,7 +50,7 @@ def init(ground: Ground, dry_run: bool) -> None:
         emit(safe(told + path))
 
 
-@click.command("validate", short_help="Check every line of the log and the whole graph.")
+@click.command("validate")
 @on_graph
 def validate(ground: Ground) -> int:
     """Check every line of the log and the whole graph against the schema. Exit 1 with findings."""
@@ -81,7 +81,7 @@ def _say_notes(notes: list[Problem]) -> None:
         say(f"note: {code}: {counted(count, 'time')}, first {note.where}: {note.what}; {note.hint}")
 
 
-@click.command("coverage", short_help="Show what of the schema was ever checked, and how.")
+@click.command("coverage")
 @on_graph
 def coverage(ground: Ground) -> int:
     """Show each constraint that the schema declares, how it is enforced, and how many facts it was checked against.
@@ -169,7 +169,7 @@ def check(ground: Ground, skill_path: str) -> int:
     return 1 if reading.problems else 0
 
 
-@click.command("schema-merge", short_help="Add types, relations and constraints to the schema.")
+@click.command("schema-merge")
 @click.option("--data", "-d", metavar="JSON", help="The fragment.")
 @click.option("--file", "-f", "path", metavar="FILE", help="A file with the fragment, YAML or JSON.")
 @click.option("--dry-run", is_flag=True, help="Print the new schema; write nothing.")

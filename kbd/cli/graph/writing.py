@@ -154,7 +154,7 @@ def apply(ground: Ground, plan_path: str, dry_run: bool) -> None:
             emit(safe(line))
 
 
-@click.command("compact", short_help="Shorten the log; what it held goes to an archive.")
+@click.command("compact")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @on_graph
 def compact(ground: Ground, dry_run: bool) -> None:
