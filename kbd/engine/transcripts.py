@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -266,14 +265,18 @@ class _SourcePass:
                 yield from find(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
     def _read_together(self, files: Sequence[Found[FileKind]], seen: set[int]) -> None:
-        """Read files one after the other, and commit what several gave as one."""
-        with self.ingest.counting.together() if len(files) > 1 else nullcontext():
+        """Read files one after the other, and commit what several gave as one; a beat never holds the ledger."""
+        if len(files) == 1:
+            self._read(files[0], seen, self.watchers.beat)
+            return
+        with self.ingest.counting.together():
             for item in files:
                 if self._must_end():
-                    return
-                self._read(item, seen)
+                    break
+                self._read(item, seen, None)
+        self.watchers.beat(self.report)
 
-    def _read(self, item: Found[FileKind], seen: set[int]) -> None:
+    def _read(self, item: Found[FileKind], seen: set[int], beat: Callable[[PassReport], None] | None) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
         if not is_utf8(item.path) or not is_utf8(item.relpath):
             problem = Problem("file_unreadable", shown(item.path), "its name is not UTF-8", "rename it")
@@ -290,7 +293,8 @@ class _SourcePass:
             self.report.files += 1
             self.owner.checked[row.id] = self.clock.real
             for step in self.ingest.read_file(self.spec, item, row):
-                self.watchers.beat(self.report)
+                if beat:
+                    beat(self.report)
                 if self.watchers.stop():
                     self.report.complete = self.report.complete and not step.more
                     return

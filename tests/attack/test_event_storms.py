@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def folder(lab: Lab, path: str) -> Watched:
 
 def noted(lab: Lab, path: str, event: FileSystemEvent) -> tuple[bool, set[str] | None]:
     hints = Hints()
-    _Handler(hints, folder(lab, path)).on_any_event(event)
+    _Handler(hints, folder(lab, path), threading.Event()).on_any_event(event)
     return hints.wake.is_set(), hints.take()
 
 
