@@ -4,12 +4,11 @@ import asyncio
 import json
 import sys
 
+import mcp
 import pytest
 
 from tests.cli.shelves import read
 from tests.cli.world import World
-
-mcp = pytest.importorskip("mcp", reason="the extra kbd[mcp]")
 
 
 @pytest.fixture
