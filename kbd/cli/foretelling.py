@@ -101,7 +101,9 @@ def decay(session: Session, base: str | None, dry_run: bool, as_json: bool) -> i
         return 0
     for event in events:
         emit(event_line(event))
-    done = f"{counted(len(events), 'change')}" if due else "today's pass has run"
+    has_run = any(known.row and known.row.last_decay for known in bases)
+    idle = "today's pass has run" if has_run else "the first pass waits a day after the first reading"
+    done = counted(len(events), "change") if due else idle
     say(f"{done}; the next is due {minute(following) if following else 'the day after the first reading'}")
     return 0
 

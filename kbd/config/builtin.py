@@ -38,7 +38,7 @@ def write_templates(folder: Path, today: date) -> list[Path]:
         if knowledge in made:
             made[made.index(knowledge)] = folder / LESSONS
             with open(folder / LESSONS, "xb") as file:
-                template = Path(__file__).with_name("lessons.md").read_bytes()
+                template = Path(__file__).with_name("lessons.template").read_bytes()
                 file.write(template.replace(b"YYYY-MM-DD", today.isoformat().encode()))
     except OSError as error:
         raise FileUnwritable(f"cannot be made ({error.strerror})", where=str(error.filename or folder)) from error

@@ -159,8 +159,8 @@ def _at_place(listed: Sequence[Listed], query: str) -> list[Listed]:
 def _ambiguous(query: str, found: Sequence[Listed]) -> UsageError:
     lines = [f"  {one.entry.handle}  {one.entry.file}:{one.entry.line}  {one.entry.title}" for one in found]
     more = [f"  … {len(lines) - CANDIDATES_SHOWN} more"] if len(lines) > CANDIDATES_SHOWN else []
-    what = "\n".join([f"{query!r} may be any of {len(found)} entries:", *lines[:CANDIDATES_SHOWN], *more])
-    return UsageError(what + "\n", hint="give the handle, or FILE:LINE")
+    what = f"{query!r} may be any of {len(found)} entries; give the handle, or FILE:LINE"
+    return UsageError("\n".join([what, *lines[:CANDIDATES_SHOWN], *more]))
 
 
 def show(ledger: Ledger, listed: Listed, relations: Iterable[Relation], limit: int | None) -> Shown:

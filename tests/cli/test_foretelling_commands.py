@@ -71,6 +71,7 @@ def test_second_pass_of_a_day_is_not_run(life: Life) -> None:
 
 def test_first_day_of_a_base_has_no_pass(life: Life) -> None:
     assert answer(life, "decay", now=START) == {"ran": False, "next_run": "2026-01-02T03:30:00+00:00", "events": []}
+    assert "the first pass waits a day after the first reading" in life.kbd("decay", now=START).stderr
 
 
 def test_dry_run_names_what_the_daily_limit_holds_back(life: Life) -> None:

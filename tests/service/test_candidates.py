@@ -1,9 +1,11 @@
 """Which files of a project look like knowledge, and what decay would make of them."""
 
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
+import kbd
 from kbd.core.decay import DecayPolicy
 from kbd.core.entries import parse
 from kbd.service.candidates import find_candidates
@@ -96,3 +98,7 @@ def test_date_given_holds_an_entry_up_for_its_time():
 
 def test_marked_entries_are_dormant_from_the_start():
     assert standing("- ⚠️ **A dormant one**: x (2026-06-01)\n", TODAY) == [(170, 0, 0, 1)]
+
+
+def test_a_clone_of_kbd_itself_holds_no_lessons_for_init():
+    assert names(Path(kbd.__file__).parents[1]) == []
