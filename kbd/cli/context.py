@@ -22,6 +22,7 @@ from kbd.store.ledger.lessons import entries_of
 from kbd.store.ledger.survey import base_rows
 
 BUDGET = 2000
+LEFT_SHOWN = 10
 NEVER_RUN = "nothing was read yet; `kbd run`, or once: `kbd run --once`"
 FILES = click.option("--file", "files", multiple=True, metavar="FILE", help="A file that the session works on.")
 TYPES = click.option("--type", "types", multiple=True, metavar="TYPE", help="Only entries of this type.")
@@ -246,9 +247,12 @@ def _explained(found: Context, budget: int) -> Iterator[str]:
     if rows:
         yield from table([*heads, Column("tokens", "right"), Column("entry")], rows)
     yield f"{counted(len(rows), 'entry')}, {found.tokens} of {budget} tokens"
-    if found.suppressed():
+    left = found.suppressed()
+    if left:
         yield ""
-        yield from _suppressed(found.suppressed())
+        yield from _suppressed(left[:LEFT_SHOWN])
+    if len(left) > LEFT_SHOWN:
+        yield f"… and {len(left) - LEFT_SHOWN:,} more; `kbd suppressed` names all"
 
 
 def _suppressed(entries: Sequence[Suppressed]) -> Iterator[str]:

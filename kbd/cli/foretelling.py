@@ -179,7 +179,8 @@ def _plan_lines(plan: dict[str, object], *, with_base: bool) -> Iterator[str]:
 
 
 def _step_line(step: dict[str, object]) -> str:
-    idle = "no date" if step["idle_days"] is None else f"{step['idle_days']} idle days"
+    days = step["idle_days"]
+    idle = counted(days, "day") if isinstance(days, int) else "no date"
     columns = terminal_width()
     return fitted(
         f"  {step['from']} → {step['to']}  {step['handle']}  ",

@@ -216,7 +216,7 @@ def _record(ledger: Ledger, db: sqlite3.Connection, base: int, steps: Iterable[T
         # Unlike a person, kbd lets idle run on, and a dormant entry has its time to serve.
         since = {"dormant_since": today} if step.after is State.DORMANT else {}
         lessons.update_entry(db, row.id, active_since=row.active_since, **since)
-        idle = "no date" if step.idle_days is None else f"{step.idle_days} idle days"
+        idle = "no date" if step.idle_days is None else f"{step.idle_days} day{'' if step.idle_days == 1 else 's'}"
         ledger.record_event(
             now,
             f"to_{step.after.value}",

@@ -126,6 +126,16 @@ def test_explain_shows_the_terms_of_the_sum(world):
     assert sum(best["terms"].values()) == pytest.approx(best["score"], abs=1e-5)
 
 
+def test_explain_names_some_of_what_is_left_out_and_suppressed_all(world):
+    books = world.ledger()
+    for number in range(30):
+        books.entry(f"Lesson number {number} about the queue")
+    shown = world.run("context", "--explain", "--budget", "60").stdout.splitlines()
+    left = world.run("suppressed", "--budget", "60").stdout.splitlines()[1:]
+    assert shown[-1] == f"… and {len(left) - 10} more; `kbd suppressed` names all"
+    assert [line.split()[0] for line in shown[-11:-1]] == [line.split()[0] for line in left[:10]]
+
+
 def test_order_in_the_file_never_shows(world):
     read(world)
     before = [one["handle"] for one in world.answer("context")["entries"]]

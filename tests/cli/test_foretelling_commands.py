@@ -128,7 +128,7 @@ def test_log_tells_what_happened_in_order(life: Life) -> None:
     life.kbd("pin", NEW, now=START + 2 * DAY)
     lines = life.kbd("log", now=START + 3 * DAY).stdout.splitlines()
     assert lines == [
-        f'2026-01-02 12:00 to_dormant  "{OLD}"  idle: 246 idle days, was active',
+        f'2026-01-02 12:00 to_dormant  "{OLD}"  idle: 246 days, was active',
         f'2026-01-03 12:00 corrected  "{NEW}"  by command: pinned: it never fades',
     ]
     assert life.kbd("log", "--since", "2026-01-03", now=START + 3 * DAY).stdout.splitlines() == lines[1:]
