@@ -67,6 +67,14 @@ class Commands(LazyGroup):
     table = COMMANDS
     aliases = ALIASES
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line; what `--help` and `--version` meet while they are written (`> /dev/full`) is told."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            _complain(_said_of(error))
+            sys.exit(1)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and leave with its exit code."""
         gc.set_threshold(GARBAGE_OBJECTS)

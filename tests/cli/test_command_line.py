@@ -199,7 +199,7 @@ def test_a_reader_that_leaves_is_no_error(world):
 
 def test_an_answer_that_nobody_takes_is_a_fault_of_the_world(world):
     world.ledger().entry(LOCK)
-    for command in (["list"], ["list", "--json"]):
+    for command in (["list"], ["list", "--json"], ["--help"], ["list", "--help"]):
         with open("/dev/full", "w") as full:
             process = call(world, *command, stdout=full)
             _, err = process.communicate()
