@@ -132,9 +132,7 @@ class Writer:
         report.transitions += len(done.plan.transitions) if done.recorded else 0
         if done.recorded:
             today = clock.now.date()
-            report.problems.extend(
-                age(ledger, self.frame.locks, spec.id, base.relations, relations, today, clock.real)
-            )
+            report.problems.extend(age(ledger, self.frame.locks, spec.id, base.relations, relations, today, clock.real))
 
     def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
         """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""
@@ -186,6 +184,7 @@ class Writer:
             except (FileUnreadable, FileNotFoundError) as exc:
                 report.problems.append(Problem("knowledge_unreadable", path, str(exc), "mend the file's permissions"))
             else:
+                self.frame.patience.beat()
                 report.written += written.entries
                 report.problems.extend(written.problems)
                 if written.kept is not None:

@@ -11,8 +11,8 @@ from kbd.sources.text import text_session
 from kbd.store import tail
 from kbd.store.ledger import Ledger, transcripts
 from kbd.store.ledger.transcripts import FileRow
-from kbd.store.logcopies import first_line
-from kbd.store.logorigins import recognise
+from kbd.store.logcopies import HEAD_BYTES
+from kbd.store.logorigins import follow_growth, recognise
 from kbd.store.scan import Found
 from kbd.store.statx import birth_time_ns
 
@@ -28,18 +28,27 @@ def register(ledger: Ledger, source: int, session_prefix: str, found: Found[File
         FileNotFoundError: it is gone.
     """
     row = _known(ledger, source, found)
-    line = first_line(found.path) if is_text and (row is None or row.first_line is None) else None
-    if row is not None and line is None and _is_in_place(row, found):
+    begins = is_text and _begins(row, found)
+    if row is not None and not begins and _is_in_place(row, found):
         return row
     with ledger.transaction() as db:
         if row is None:
             born = birth_time_ns(found.path)
             session = f"{session_prefix}:{text_session(found.relpath)}" if is_text else ""
-            row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, None, session)
+            row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, session)
         elif not _is_in_place(row, found):
             transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
         row = transcripts.file_row(db, row.id)
-        return recognise(db, row) if line is not None and row.offset == 0 else row
+        if not begins:
+            return row
+        return recognise(db, row) if row.head is None and row.offset == 0 else follow_growth(db, row)
+
+
+def _begins(row: FileRow | None, found: Found[FileKind]) -> bool:
+    """Tell whether more of how a log begins may be told than is known."""
+    if row is None or row.head is None:
+        return True
+    return row.head < HEAD_BYTES and (row.size, row.mtime_ns) != (found.size, found.mtime_ns)
 
 
 def by_age(ledger: Ledger, source: int, session_prefix: str, fresh: Iterable[Found[FileKind]]) -> list[Found[FileKind]]:

@@ -2,21 +2,59 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+
 from kbd.store.bytestream import StrPath, open_bytes
 
 _CHUNK = 1 << 20
-FIRST_LINE_BYTES = 64
+HEAD_BYTES = 1 << 14
+_FIRST_BYTES = 64
+"""A first line without end is known by so many."""
 
 
-def first_line(path: StrPath) -> str | None:
-    """Return what logs with a common beginning have in common: the first line, 64 bytes at most, hexadecimal.
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place near the start of a log, by which it is known.
 
-    None while there is no whole first line. Raises as `tail.read_batch`.
+    Attributes:
+        lines: how many whole lines stand before it.
+        end: its offset in bytes.
+        digest: of the bytes before it and their source, 63 bits.
+    """
+
+    lines: int
+    end: int
+    digest: int
+
+
+def log_head(path: StrPath, source: int) -> list[Mark]:
+    """Return how a log of a source begins: marks up to 16 KiB; as it grows, further ones.
+
+    After each of the first sixteen lines, then after eight in each doubling, and where the 16 KiB end; after the first
+    64 bytes if they are one line. Empty while there are neither. Raises as `tail.read_batch`.
     """
     with open_bytes(path) as stream:
-        head = stream.read(0, FIRST_LINE_BYTES)
-    line, end, _ = head.partition(b"\n")
-    return line.hex() if line and (end or len(head) == FIRST_LINE_BYTES) else None
+        head = stream.read(0, HEAD_BYTES)
+    ends = [(0, _FIRST_BYTES)] if len(head) >= _FIRST_BYTES and b"\n" not in head[:_FIRST_BYTES] else []
+    lines, at = 0, head.find(b"\n") + 1
+    while at:
+        lines += 1
+        if lines % (1 << max(lines.bit_length() - 4, 0)) == 0:
+            ends.append((lines, at))
+        at = head.find(b"\n", at) + 1
+    if len(head) == HEAD_BYTES and (not ends or ends[-1][1] < HEAD_BYTES):
+        ends.append((lines, HEAD_BYTES))
+    return _marks(head, source, ends)
+
+
+def _marks(head: bytes, source: int, ends: list[tuple[int, int]]) -> list[Mark]:
+    sha, done, marks = hashlib.sha256(b"%d:" % source), 0, []
+    for lines, end in ends:
+        sha.update(head[done:end])
+        done = end
+        marks.append(Mark(lines, end, int.from_bytes(sha.digest()[:8], "big") >> 1))
+    return marks
 
 
 def common_lines(path_a: StrPath, path_b: StrPath) -> tuple[int, int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
 from kbd.errors import FileUnreadable
 from kbd.sources.text import text_session
 from kbd.store import tail
-from kbd.store.ledger import transcripts
+from kbd.store.ledger import logheads, transcripts
 from kbd.store.ledger.transcripts import FileRow, Origin, first_bytes
-from kbd.store.logcopies import common_lines, first_line, lines_before
+from kbd.store.logcopies import HEAD_BYTES, common_lines, lines_before, log_head
 from kbd.store.position import Position
 
 COPIED_LINES = 3
@@ -25,15 +26,34 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
         FileUnreadable: the file cannot be read.
         FileNotFoundError: it is gone.
     """
-    line = first_line(row.path)
-    if line is None:
+    marks = log_head(row.path, row.source)
+    if not marks:
         return row
-    transcripts.set_first_line(db, row.id, line)
-    others = [o for o in transcripts.with_first_line(db, row.source, line) if o.id != row.id]
-    copied = [(_is_same_log(row, other), found) for other in others if (found := _copied(row, other))]
-    _, origins = max(copied, key=lambda one: (one[0], one[1][-1].end), default=(True, ()))
-    transcripts.set_origins(db, row.id, origins)
+    copied = _longest(row, logheads.rotations(db, row, marks))
+    if not copied:
+        far = [mark for mark in marks if mark.lines >= COPIED_LINES or mark.end == HEAD_BYTES]
+        copied = _longest(row, logheads.alike(db, row, far))
+    logheads.note_head(db, row.id, marks)
+    transcripts.set_origins(db, row.id, copied)
     return transcripts.file_row(db, row.id)
+
+
+def follow_growth(db: sqlite3.Connection, row: FileRow) -> FileRow:
+    """Note how a log that has grown begins; return its row. The caller holds a transaction. Raises as `recognise`."""
+    marks = log_head(row.path, row.source)
+    if not marks or row.head is not None and marks[-1].end <= row.head:
+        return row
+    logheads.note_head(db, row.id, marks)
+    return transcripts.file_row(db, row.id)
+
+
+def _longest(row: FileRow, others: Iterable[list[FileRow]]) -> tuple[Origin, ...]:
+    """Return what a log is a copy of, looked for where most is in common; empty if it is none."""
+    for several in others:
+        found = [copied for other in several if (copied := _copied(row, other))]
+        if found:
+            return max(found, key=lambda one: one[-1].end)
+    return ()
 
 
 def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:

@@ -142,7 +142,7 @@ class Books:
         db = self.ledger.db
         path = str(self.root / "logs" / "a.log")
         row = db.execute("SELECT id FROM files").fetchone()
-        file = row[0] if row else transcripts.add_file(db, self.source, path, "a.log", 1, 2, None, None).id
+        file = row[0] if row else transcripts.add_file(db, self.source, path, "a.log", 1, 2, None).id
         for name, value in columns.items():
             db.execute(f"UPDATE files SET {name}=? WHERE id=?", (value, file))
         return int(file)

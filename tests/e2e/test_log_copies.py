@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.attack.lab import TITLE, Lab
 from tests.e2e.killing import run
 from tests.e2e.world import World
 
@@ -125,3 +127,29 @@ def test_each_line_counts_once_for_the_log_it_was_written_to(tale: Callable[[Fol
     tale(logs)
     logs.check()
     logs.check()
+
+
+OPENED: list[str] = []
+sys.addaudithook(lambda event, args: OPENED.append(str(args[0])) if event == "open" and args else None)
+BANNER = [f"line {number} of the banner of a tool" for number in range(5)]
+
+
+@pytest.mark.parametrize("lines", [1, 5], ids=["first-line", "banner"])
+def test_logs_that_all_begin_alike_are_not_each_compared_with_each(lines: int, tmp_path: Path) -> None:
+    """A copy among them is still one, though its original is one of hundreds that begin so, and has grown since."""
+    lab, count = Lab(tmp_path), 300
+    lab.note()
+    banner = "\n".join(BANNER[:lines]) + "\n"
+    for number in range(count):
+        lab.log(f"{banner}2026-06-10 09:00 run {number}\n", f"run-{number}.log")
+    lab.log(banner, "original.log")
+    lab.run()
+    OPENED.clear()
+    lab.log("2026-06-10 10:00 go on\n" * 3 + f"2026-06-10 10:00 as in {TITLE} we close it\n\n", "original.log")
+    shutil.copy(tmp_path / "logs" / "original.log", tmp_path / "logs" / "copy.log")
+    for number in range(count, 2 * count):
+        lab.log(f"{banner}2026-06-10 09:00 run {number}\n", f"run-{number}.log")
+    lab.run()
+    assert (lab.ref(), lab.credits()) == (1, {("logs:original.log", "2026-06-10")})
+    opened = sum(path.startswith(str(tmp_path / "logs")) for path in OPENED)
+    assert opened < count * (10 if lines == 1 else 150)  # of what begins with three equal lines 32 are looked into

@@ -68,6 +68,9 @@ def test_locks_held_for_long_delay_a_pass_once_and_not_for_each_file(
         assert (files > 1, report.written) == (True, 0)
         assert desk.steps >= 5  # it showed that it lives while it waited
     assert desk.pass_().written > 0
+    steps = desk.steps
+    desk.pass_()
+    assert steps >= desk.steps + files  # each file that is written is a step
 
 
 def test_told_to_stop_a_pass_waits_for_no_lock(desk: Desk) -> None:

@@ -146,6 +146,7 @@ def _drop_file(db: sqlite3.Connection, file: int) -> None:
     db.execute("DELETE FROM marks WHERE stream=(SELECT stream FROM files WHERE id=?)", (file,))
     db.execute("DELETE FROM beginnings WHERE file=?", (file,))
     forget_tellings(db, file=file)
+    db.execute("DELETE FROM heads WHERE file=?", (file,))
     db.execute("DELETE FROM files WHERE id=?", (file,))
 
 

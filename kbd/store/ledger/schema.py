@@ -85,14 +85,19 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   records INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
   unknown INTEGER NOT NULL DEFAULT 0, malformed INTEGER NOT NULL DEFAULT 0, oversize INTEGER NOT NULL DEFAULT 0,
   -- text logs: what a rotated copy is recognised by
-  first_line TEXT, old_first_line TEXT, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
+  head INTEGER, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
   silence TEXT NOT NULL DEFAULT '{}',   -- how much of its newest messages names nothing (kbd.core.silence)
   last_record_at TEXT
 );
 CREATE INDEX files_ino ON files(source, dev, ino);
 CREATE INDEX files_path ON files(source, path);
-CREATE INDEX files_first_line ON files(first_line);
-CREATE INDEX files_old_first_line ON files(old_first_line);
+CREATE INDEX files_relpath ON files(source, relpath) WHERE session!='';
+CREATE INDEX files_session ON files(source, session) WHERE session!='';
+
+CREATE TABLE heads (                    -- text logs: digests of how they begin, or began before they shrank (`old`)
+  digest INTEGER NOT NULL, file INTEGER NOT NULL, old INTEGER NOT NULL, PRIMARY KEY (digest, file)
+) WITHOUT ROWID;
+CREATE INDEX heads_file ON heads(file);
 
 CREATE TABLE marks (                    -- when the bytes from an offset on were first read: the time of untimed lines
   stream TEXT NOT NULL, offset INTEGER NOT NULL, at TEXT NOT NULL, PRIMARY KEY (stream, offset)

@@ -31,6 +31,7 @@ class FileRow:
         stream: identity of its content, part of the key of records that carry no time.
         session: text logs: the session that its own lines count for, named by the path it was first seen at.
         origins: text logs: the beginning is a copy of these logs, in order of `end`; a copy of a copy has several.
+        head: of a text log, so many of its first bytes are known by digests; None if its beginning is not known.
         high: bytes of this content that were ever read, whatever was read again since.
         old_origins, old_position: what the file was before it was truncated in place.
     """
@@ -47,7 +48,7 @@ class FileRow:
     stream: str
     session: str
     origins: tuple[Origin, ...]
-    first_line: str | None
+    head: int | None
     old_origins: tuple[Origin, ...]
     old_position: Position | None
     size: int
@@ -78,7 +79,7 @@ def first_bytes(origins: Iterable[Origin], length: int) -> tuple[Origin, ...]:
 
 _COLUMNS = (
     "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, session, origins, "
-    "first_line, old_origins, old_position, size, mtime_ns, offset, high, gone, reread"
+    "head, old_origins, old_position, size, mtime_ns, offset, high, gone, reread"
 )
 
 
@@ -163,16 +164,15 @@ def add_file(
     dev: int,
     ino: int,
     birth_ns: int | None,
-    first_line: str | None,
     session: str = "",
 ) -> FileRow:
     """Add a file seen for the first time; one that stood at the same path before is gone."""
     db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
     row = db.execute(
-        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, first_line, session) "
-        "VALUES (?,?,?,?,?,?,?,?,?) "
+        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, session) "
+        "VALUES (?,?,?,?,?,?,?,?) "
         "RETURNING id",
-        (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), first_line, session),
+        (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), session),
     ).fetchone()
     return file_row(db, int(row[0]))
 
@@ -192,34 +192,20 @@ def place_file(db: sqlite3.Connection, file: FileRow, path: str, relpath: str, d
     )
 
 
-def set_first_line(db: sqlite3.Connection, file: int, line: str) -> None:
-    """Note how a log begins."""
-    db.execute("UPDATE files SET first_line=? WHERE id=?", (line, file))
-
-
 def set_origins(db: sqlite3.Connection, file: int, origins: tuple[Origin, ...]) -> None:
     """Let the first bytes of a log count as those of others."""
     db.execute("UPDATE files SET origins=? WHERE id=?", (_encode_origins(origins), file))
 
 
-def with_first_line(db: sqlite3.Connection, source: int, first_line: str) -> list[FileRow]:
-    """Return the logs that begin, or began before they shrank, with this line; those that are there first."""
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE source=?1 AND id IN (SELECT id FROM files WHERE first_line=?2 "  # noqa: S608 - a constant
-        "UNION SELECT id FROM files WHERE old_first_line=?2) "
-        "ORDER BY gone, id",
-        (source, first_line),
-    )
-    return [_file(r) for r in rows]
-
-
 def begin_anew(db: sqlite3.Connection, file: FileRow) -> FileRow:
     """Note that a log was truncated or rewritten in place: its content is another from now on."""
     db.execute(
-        "UPDATE files SET old_origins=?, old_position=position, old_first_line=first_line, stream=?, origins='[]', "
-        "first_line=NULL, state=NULL, high=0 WHERE id=?",
+        "UPDATE files SET old_origins=?, old_position=position, stream=?, origins='[]', "
+        "head=NULL, state=NULL, high=0 WHERE id=?",
         (_encode_origins(file.origins_up_to(file.offset)), secrets.token_hex(8), file.id),
     )
+    db.execute("DELETE FROM heads WHERE file=? AND old=1", (file.id,))
+    db.execute("UPDATE heads SET old=1 WHERE file=?", (file.id,))
     return file_row(db, file.id)
 
 
