@@ -39,13 +39,18 @@ class Draft:
         return normalise(self.title)
 
 
+def trimmed(title: str) -> str:
+    """Return a title as it is written for one that was given."""
+    return " ".join(title.split()).rstrip(":.：。 ")
+
+
 def draft(type_: str, title: str, text: str) -> Draft:
     """Return the words in the form that they are written in.
 
     Raises:
         Refused: a title that could not be cited, or words that could not stand in an entry.
     """
-    title = " ".join(title.split()).rstrip(":.：。 ")
+    title = trimmed(title)
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     text = "\n".join(lines).strip("\n").lstrip()
     for name, words, most in (("title", title, MAX_TITLE_CHARS), ("text", text, MAX_TEXT_CHARS)):

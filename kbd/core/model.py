@@ -85,6 +85,7 @@ class ToolCall:
         touched: files named by the input, in order, without duplicates.
         named: every further token of the input that could be a path, for the test "names a knowledge file".
         own: a command or tool of kbd itself.
+        added: titles of the entries that it adds, as given.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ToolCall:
     touched: tuple[Touch, ...] = ()
     named: tuple[str, ...] = ()
     own: bool = False
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

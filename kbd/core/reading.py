@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from kbd.core import entries as markdown
 from kbd.core.cite import BEFORE_CHARS, Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
+from kbd.core.drafting import trimmed
 from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import BREAK, Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
@@ -19,8 +20,6 @@ from kbd.core.wording import wording_digest
 _ENTRY_HEAD = re.compile(r"[-*+]\s{1,8}(?:[^\w\s]{1,3}\s{1,8})?(?:\[[^\[\]\n]{1,30}\]\s{0,8}){0,8}(?:\*\*)?\s{0,8}$")
 _CUT_HEAD = re.compile(r"(?:\W{1,3}\s+)?(?:\[[^\[\]\n]{1,30}\]\s*)*(?:\*\*)?")
 _BLOCK_END = re.compile(r"\n(?=[-*+]\s|#{1,6}\s)|\n[ \t]*\n(?=\S)")
-_ADDS = re.compile(r"^(?:-m kbd )?(?:-\S+ (?:[^-\s]\S* )?)*add\b", re.MULTILINE)
-_ADD_TOOL = re.compile(r"(?:^|[^A-Za-z])add$")
 _BLOCK_CHARS = 4096
 """So much of a written entry is compared with what stood there before; a line with many heads may be megabytes."""
 
@@ -145,12 +144,9 @@ class Reader:
         return reading
 
     def _added(self, call: ToolCall) -> list[Wrote]:
-        """Return the entries that a call of `kbd add`, or of the tool of that name, made."""
-        if not (_ADDS.search(call.copied) or _ADD_TOOL.search(call.name)):
-            return []
-        found = (self.matcher.patterns[match.pattern] for match in self.matcher.find(call.copied))
-        titles = [pattern for pattern in found if pattern.kind is PatternKind.TITLE]
-        return [Wrote(self.lexicon[ref].entry, None) for pattern in titles for ref in pattern.refs]
+        """Return the entries that a call of `kbd add`, or of the tool of that name, made: others it may name, too."""
+        norms = [normalise(trimmed(title)) for title in call.added]
+        return [Wrote(self.lexicon[ref].entry, None) for norm in norms for ref in self.titles.get(norm, ())]
 
     def _written(self, call: ToolCall) -> list[Wrote]:
         """Return the entries whose head stands in the new text of a call to a knowledge file."""

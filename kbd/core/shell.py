@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kbd.core.model import BREAK, Touch, TouchMode
+from kbd.core.ownadds import added_title
 from kbd.core.patch import is_patch, split_patch
 from kbd.core.shelllex import Segment, read_script
 from kbd.core.shellverbs import (
@@ -54,6 +55,7 @@ class ShellCommand:
         touched: files read or written, relative ones joined with the directory a `cd` before them names.
         named: further words that could be paths, joined alike; globs stay globs.
         own: kbd itself is run.
+        added: titles of the entries that it adds.
     """
 
     written: str
@@ -61,6 +63,7 @@ class ShellCommand:
     touched: tuple[Touch, ...] = ()
     named: tuple[str, ...] = ()
     own: bool = False
+    added: tuple[str, ...] = ()
 
 
 def analyse(command: str, directory: str = "") -> ShellCommand:
@@ -69,7 +72,9 @@ def analyse(command: str, directory: str = "") -> ShellCommand:
     reading.script(command, directory, 0)
     touched = tuple(Touch(path, mode) for path, mode in reading.touched.items())
     named = tuple(path for path in reading.named if path not in reading.touched)
-    return ShellCommand(BREAK.join(reading.written), BREAK.join(reading.copied), touched, named, reading.own)
+    return ShellCommand(
+        BREAK.join(reading.written), BREAK.join(reading.copied), touched, named, reading.own, tuple(reading.added)
+    )
 
 
 def join_path(directory: str, path: str) -> str:
@@ -111,6 +116,7 @@ class _Reading:
         self.touched: dict[str, TouchMode] = {}
         self.named: dict[str, None] = {}
         self.own = False
+        self.added: list[str] = []
         self.variables: dict[str, str] = {}
 
     def script(self, text: str, directory: str, depth: int) -> None:
@@ -138,6 +144,8 @@ class _Reading:
         self._name(words, inside)
         if verb == "kbd" or args[:2] == ["-m", "kbd"]:
             self.own = True
+            title = added_title(args if verb == "kbd" else args[2:])
+            self.added += [title] if title else []
             self.copied.append(" ".join([*args, *segment.bodies]))
         elif not self._inner(words[start:], segment.bodies, directory, depth):
             self._judge(verb, args, segment, inside)

@@ -24,6 +24,7 @@ _KNOWN_CHARS = 256
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OWN = re.compile(r"(?:^(?:mcp_)?|__|--|[./:]|^mcp__plugin_(?:[\w-]*_)?)kbd(?:[_./:-]|$)", re.IGNORECASE)
+_ADDS = re.compile(r"(?:^|[^A-Za-z])add$")
 _OWN_SERVER = re.compile(r"(?:^|[-_./:])kbd$", re.IGNORECASE)
 _PROGRAM_COMMAND = re.compile(
     r"""\b(?:cmd|command)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL
@@ -83,7 +84,9 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
     """
     name, tool_input = _behind(name, tool_input)
     if _OWN.search(name):
-        return ToolCall(name, "", copied=BREAK.join(text for _, text in _strings(tool_input)), own=True)
+        given = list(_strings(tool_input))
+        added = [text for key, text in given if key == "title"][:1] if _ADDS.search(name) else ()
+        return ToolCall(name, "", copied=BREAK.join(text for _, text in given), own=True, added=tuple(added))
     reading = _Reading(name, tool_input)
     reading.read()
     return ToolCall(
@@ -94,6 +97,7 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
         touched=tuple(Touch(path, mode) for path, mode in reading.touched.items()),
         named=tuple(path for path in reading.named if path not in reading.touched),
         own=reading.own,
+        added=tuple(reading.added),
     )
 
 
@@ -199,6 +203,7 @@ class _Reading:
         self.touched: dict[str, TouchMode] = {}
         self.named: dict[str, None] = {}
         self.own = False
+        self.added: list[str] = []
         self.directory = next((text for key, text in self.values if key in ("workdir", "cwd", "workingdirectory")), "")
         self.halves = not _NEW_KEYS.isdisjoint(key for key, _ in self.values)
         self.kind = self._kind()
@@ -264,6 +269,7 @@ class _Reading:
             self.touched.setdefault(touch.path, touch.mode)
         self.named.update(dict.fromkeys(found.named))
         self.own = self.own or found.own
+        self.added += found.added
 
     def _text(self, key: str, text: str) -> None:
         if key in _QUERY_KEYS:

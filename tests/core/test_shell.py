@@ -153,6 +153,24 @@ def test_own_commands_are_marked_and_what_they_said_is_kept_apart() -> None:
     assert "A lesson" in found.copied
 
 
+@pytest.mark.parametrize(
+    ("command", "titles"),
+    [
+        ("kbd add 'A lesson' 'as Another lesson'", ("A lesson",)),
+        ("kbd add --type pitfall --text='as Another lesson' 'A lesson'", ("A lesson",)),
+        ("kbd add 'its words' --title 'A lesson'", ("A lesson",)),
+        ("python3 -m kbd --state-dir s --now=2026-06-11 add --distinct -- 'A lesson'", ("A lesson",)),
+        ("kbd add 'A lesson' && kbd add 'Another lesson'", ("A lesson", "Another lesson")),
+        ("kbd add 'A lesson' --dry-run", ()),
+        ("kbd search add 'A lesson'", ()),
+        ("kbd add --text", ()),
+        ("kbd --config", ()),
+    ],
+)
+def test_title_that_is_added_is_told_from_what_else_is_said(command: str, titles: tuple[str, ...]) -> None:
+    assert analyse(command).added == titles
+
+
 def test_the_directory_given_is_where_paths_begin() -> None:
     assert analyse("cat a.md", "/w").touched[0].path == "/w/a.md"
 
