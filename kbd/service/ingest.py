@@ -218,6 +218,7 @@ class _Batch:
         for message in said:
             self._message(message)
         self._measure({m.native_id for m in said if m.native_id in self.known}, anew=from_start)
+        self.dirty |= self.crediting.finish(self.identity.kept, FILES_PER_CITATION)
 
     def _measure(self, native_ids: Iterable[str | None], *, anew: bool) -> None:
         """Tell messages how long they are, once all their records in this batch were taken."""
@@ -226,7 +227,7 @@ class _Batch:
             known = self.identity.stored(native_id) if measured_now else None
             if measured_now and known is not None:
                 silent, before = measured_now
-                self.dirty |= self.crediting.measure(known, self.row.id, silent, None if anew else before)
+                self.crediting.measure(known, self.row.id, silent, None if anew else before)
 
     def _decoded(self, records: Sequence[Record]) -> list[Decoded]:
         feed, clock, now = self.decoder.feed, self.clock, self.ingest.now
@@ -359,12 +360,8 @@ class _Batch:
 
     def _files(self, message: Message, texts: Sequence[str]) -> tuple[str, ...]:
         """Name the files a citation applies to: named in the message, else the last one the session touched."""
-        paths = _touched(message)
-        for text in texts:
-            paths.extend(paths_in_prose(text))
-        paths += message.earlier
-        if not paths:
-            paths = [t.path for t in message.recent[:1]]
+        prose = [path for text in texts for path in paths_in_prose(text)]
+        paths = [*_touched(message), *prose, *message.earlier] or [t.path for t in message.recent[:1]]
         return self._named(paths, message.cwd)
 
     def _named(self, paths: Sequence[str], cwd: str | None) -> tuple[str, ...]:
@@ -389,7 +386,7 @@ class _Batch:
         known = self.identity.stored(message.native_id) if message.native_id and (texts or paths) else None
         if known is not None:
             names = self._named(paths, message.cwd)
-            self.dirty |= self.crediting.continue_message(known, texts, names, FILES_PER_CITATION)
+            self.crediting.continue_message(known, texts, names)
 
 
 def _touched(message: Message) -> list[str]:

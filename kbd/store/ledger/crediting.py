@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from kbd.core.cite import Mention, digest, first_per_pattern, is_listing
@@ -15,9 +15,19 @@ from kbd.store.ledger import facts
 from kbd.store.ledger.facts import BlockFact, Holder, MentionFact
 
 
+@dataclass(slots=True)
+class _Touched:
+    """A message that something was stored of: whether its text has changed, files to be named with all its mentions."""
+
+    changed: bool = False
+    files: dict[str, None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Crediting:
-    """Stores what messages of one source say.
+    """Stores what messages of one batch say.
+
+    What concerns a message as a whole is done at the end: its records may be thousands.
 
     Attributes:
         db: within a transaction.
@@ -31,11 +41,12 @@ class Crediting:
     agent: str
     reader: Reader
     snippet_chars: int
+    touched: dict[int, _Touched] = field(default_factory=dict)
 
     def store(
         self, key: bytes, holder: Holder, said: Said, files: Sequence[str], *, silent: int, is_paragraph: bool
     ) -> set[int]:
-        """Store a message; return the entries whose numbers may have changed.
+        """Store a message; return the entries it no longer names.
 
         Args:
             key: content identity of the message.
@@ -46,7 +57,7 @@ class Crediting:
             is_paragraph: a paragraph of a log: one block, which may grow, with listings judged by line.
         """
         message = facts.hold_message(self.db, key, self.source, holder)
-        dirty = facts.entries_of_message(self.db, message)
+        lost: set[int] = set()
         changed = facts.hold_silence(self.db, message, holder.file, silent) if silent else False
         for citing in said.citing:
             block_key = self._block_key(key, citing, is_paragraph=is_paragraph)
@@ -54,12 +65,32 @@ class Crediting:
                 changed |= self.supersede(message, citing.text)
             held = facts.hold_block(self.db, message, self._fact(block_key, citing, tuple(files)), self.reader.lexicon)
             changed |= held.changed
-            dirty |= held.lost
+            lost |= held.lost
         wrote = {w.entry for w in said.wrote if self._is_authorship(w, holder.at.date())}
         facts.hold_authorship(self.db, message, wrote)
-        if changed and not is_paragraph:
-            self._judge(message)
-        return dirty | facts.entries_of_message(self.db, message)
+        self._touch(message, changed=changed and not is_paragraph)
+        return lost
+
+    def _touch(self, message: int, files: Sequence[str] = (), *, changed: bool) -> None:
+        one = self.touched.setdefault(message, _Touched())
+        one.changed = one.changed or changed
+        one.files.update(dict.fromkeys(files))
+
+    def finish(self, kept: Callable[[int], int], files_limit: int) -> set[int]:
+        """Do what concerns messages as a whole; return the entries whose numbers may have changed.
+
+        `kept` tells which message one is that was stored of, as copies may have become one since.
+        """
+        dirty: set[int] = set()
+        for stored, one in self.touched.items():
+            message = kept(stored)
+            if one.files:
+                facts.add_files(self.db, message, tuple(one.files), files_limit)
+            if one.changed:
+                self._judge(message)
+            dirty |= facts.entries_of_message(self.db, message)
+        self.touched.clear()
+        return dirty
 
     def _block_key(self, key: bytes, citing: CitingBlock, *, is_paragraph: bool) -> bytes:
         if citing.block.native_id is not None:
@@ -117,27 +148,19 @@ class Crediting:
         ).fetchone()
         return known is None and (earlier is not None or row["first_seen"] == day.isoformat())
 
-    def continue_message(self, message: int, texts: Sequence[str], files: Sequence[str], limit: int) -> set[int]:
-        """Take a silent record of a stored message: it brings a file, or a partial's full text.
+    def continue_message(self, message: int, texts: Sequence[str], files: Sequence[str]) -> None:
+        """Take a silent record of a stored message: it brings a file, or a partial's full text."""
+        changed = any([self.supersede(message, text) for text in texts])
+        if changed or files:
+            self._touch(message, files, changed=changed)
 
-        Return the entries whose numbers may have changed.
-        """
-        changed = facts.add_files(self.db, message, files, limit)
-        for text in texts:
-            changed |= self.supersede(message, text)
-        return facts.entries_of_message(self.db, message) if changed else set()
-
-    def measure(self, message: int, file: int, silent: int, before: int | None) -> set[int]:
+    def measure(self, message: int, file: int, silent: int, before: int | None) -> None:
         """Take how many normalised characters of a message name nothing, as a file has it; a listing is judged anew.
 
         `before` is what it was said to be last; more than that, of records long before, stands. None: nothing stands.
-
-        Return the entries whose numbers may have changed.
         """
-        if not facts.hold_silence(self.db, message, file, silent, before):
-            return set()
-        self._judge(message)
-        return facts.entries_of_message(self.db, message)
+        if facts.hold_silence(self.db, message, file, silent, before):
+            self._touch(message, changed=True)
 
 
 def covered_time(db: sqlite3.Connection, at: datetime, entries: Sequence[int]) -> datetime:

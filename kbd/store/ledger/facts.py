@@ -24,6 +24,8 @@ _EARLIEST = (
     "WHERE l.session=h.session AND l.ancestor!=h.session), h.birth_ns, h.file, h.path LIMIT 1"
 )
 _KEYS_AT_ONCE = 500
+_NEWEST_BLOCKS = "SELECT * FROM blocks WHERE message=? ORDER BY id DESC LIMIT 64"
+"""Where partials are looked for; a message of thousands of blocks is none that was streamed."""
 _UNBORN = 2**62
 """Birth time of a file whose file system tells none: later than any."""
 
@@ -195,9 +197,10 @@ def hold_silence(db: sqlite3.Connection, message: int, file: int, silent: int, b
 
 
 def growing_blocks(db: sqlite3.Connection, message: int) -> list[tuple[int, int, bytes]]:
-    """Return (id, length, digest) of the text blocks of a message that may be partials of a longer text."""
+    """Return (id, length, digest) of the newest text blocks of a message that may be partials of a longer text."""
     rows = db.execute(
-        "SELECT id, norm_length, sha FROM blocks WHERE message=? AND superseded=0 AND author!='agent_tool_input'",
+        f"SELECT id, norm_length, sha FROM ({_NEWEST_BLOCKS}) "  # noqa: S608 - a constant
+        "WHERE superseded=0 AND author!='agent_tool_input'",
         (message,),
     )
     return [(int(r[0]), int(r[1]), bytes(r[2])) for r in rows]
@@ -255,7 +258,7 @@ def _is_cut_of_known(db: sqlite3.Connection, message: int, block: BlockFact) -> 
         return False
     prefixes = {(m.pattern, m.prefix) for m in block.mentions}
     for row in db.execute(
-        "SELECT id FROM blocks WHERE message=? AND superseded=0 AND norm_length>? AND author=?",
+        f"SELECT id FROM ({_NEWEST_BLOCKS}) WHERE superseded=0 AND norm_length>? AND author=?",  # noqa: S608 - a constant
         (message, block.norm_length, block.author),
     ).fetchall():
         known = {
@@ -364,7 +367,7 @@ def message_mentions(db: sqlite3.Connection, message: int) -> tuple[list[Message
 
 def set_listed(db: sqlite3.Connection, mentions: Collection[MessageMention], listed: bool) -> None:
     """Set the verdict of these mentions."""
-    for m in mentions:
+    for m in (one for one in mentions if one.listed != listed):
         db.execute("UPDATE mentions SET listed=? WHERE block=? AND pattern=?", (listed, m.block, m.pattern))
 
 

@@ -81,6 +81,10 @@ class Identity:
         )
         return self._kinship.canonical_key(facts.key_of(self._agent, *own), kin), kin.content
 
+    def kept(self, message: int) -> int:
+        """Return which message a stored one is now, as copies were found to be one."""
+        return self._kinship.kept(message)
+
     def stored(self, native_id: str) -> int | None:
         """Return the stored message with an id of its own, None if it names and wrote nothing."""
         key = facts.key_of(self._agent, "m", native_id)

@@ -173,7 +173,7 @@ class Kinship:
         of_thread = self._held.setdefault(there, {})
         if kin.content not in of_thread:
             of_thread[kin.content] = self._sayings(kin, there)
-        return {self._kept(message): at for message, at in of_thread[kin.content].get(wanted, {}).items()}
+        return {self.kept(message): at for message, at in of_thread[kin.content].get(wanted, {}).items()}
 
     def _sayings(self, kin: Kin, there: Place) -> dict[int, dict[int, str]]:
         """Return the messages with these words that a thread holds, with their times, by which of its sayings."""
@@ -189,7 +189,8 @@ class Kinship:
                 found.setdefault(saying, {})[row["id"]] = row["first"]
         return found
 
-    def _kept(self, message: int) -> int:
+    def kept(self, message: int) -> int:
+        """Return which message a stored one is now: the one that it was joined with."""
         while message in self._joined:
             message = self._joined[message]
         return message
