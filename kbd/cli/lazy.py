@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -37,6 +38,12 @@ class LazyGroup(click.Group):
         """Write the listing of `--help`; nothing is imported for it."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.table[name][1]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the names of commands and options that begin so; nothing is imported for it."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = super(click.Group, self).shell_complete(ctx, incomplete)  # without the group's own look at commands
+        return [*(CompletionItem(name, help=self.table[name][1]) for name in names), *options]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

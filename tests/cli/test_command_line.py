@@ -288,3 +288,5 @@ def test_completion_knows_commands_and_states(world):
 
     assert "plain,status" in complete("kbd sta", 1)
     assert "plain,dormant" in complete("kbd list --state d", 3)
+    assert complete("kbd --st", 1) == "plain,--state-dir\n"
+    assert complete("kbd graph rel", 2) == "plain,relate\nplain,related\n"
