@@ -255,3 +255,29 @@ def test_a_document_that_came_to_rest_is_still_known_by_its_copies_and_its_numbe
             assert kbd.counts()[BACKOFF] == (1, 1, 1)
             [source] = json.loads(kbd.run("status", "--json"))["sources"]
             assert [source[key] for key in ("files", "records", "messages")] == [known + 1, known + 1, 4 * known + 4]
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["records", "blocks"])
+def test_a_message_of_many_pieces_takes_no_more_than_their_number(tmp_path, apart):
+    def steps(pieces: int) -> int:
+        """Return what the ledger did, in thousands of steps of its machine, to take so many pieces of a message."""
+        root = tmp_path / str(pieces)
+        root.mkdir()
+        kbd, done = Kbd(root, "claude-code"), [0]
+        (root / "state").mkdir(mode=0o700)
+        said = [{"type": "text", "text": f"{BACKOFF} {number:06d}"} for number in range(pieces)]
+        parts = [[one] for one in said] if apart else [said]
+        told = {"type": "assistant", "timestamp": "2026-06-12T09:00:00Z", "sessionId": "S", "cwd": "/w"}
+        lines = [{**told, "message": {"id": "m1", "role": "assistant", "content": part}} for part in parts]
+        file = kbd.source / "projects" / "-w" / "S.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        now = datetime.fromisoformat("2026-06-30T00:00:00+00:00")
+        engine = Engine(load_config(root / "config.yaml"), root / "state", {}, str(root), now)
+        engine.frame.ledger.db.set_progress_handler(lambda: done.__setitem__(0, done[0] + 1), 1000)
+        engine.run_pass(Clock(now, time.time(), now.tzinfo), immediate=True)
+        engine.close()
+        assert kbd.counts()[BACKOFF] == (1, pieces, 1)
+        return done[0]
+
+    assert steps(900) < 5 * steps(300)
