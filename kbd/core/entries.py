@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from kbd.core import metadata
 from kbd.core.datestamps import creation, dated_parentheses, own_text, without_trailing_date
-from kbd.core.headline import DEFAULT_MARKER, DEFAULT_TYPES, Headline, read_headline
-from kbd.core.model import Entry, Metadata, Problem, Span
+from kbd.core.headline import DEFAULT_MARKER, DEFAULT_TYPES, Headline, former_marker, read_headline
+from kbd.core.model import Entry, Metadata, Problem, Span, State
 from kbd.core.normal import normalise, width
 from kbd.core.outline import BULLET, Item, Outline, read_outline
 from kbd.core.textlines import Kind, TextLine
@@ -80,6 +80,9 @@ def _read_item(outline: Outline, item: Item, types: frozenset[str], marker: str)
         return _Read(None, ())
     text = _joined(lines, Kind.TEXT, Kind.CODE)
     read = _known_words if len(text) <= KNOWN_CHARS else _read_words
+    former = former_marker(text)
+    if former and any(one.comment.meta.state is State.DORMANT for one in _metadata_comments(lines)):
+        marker = former
     said = read(text, _joined(lines, Kind.TEXT), types, marker)
     head = said.head
     problems = [Problem(fault.code, f"line {line}", fault.what, fault.hint) for fault in head.faults]

@@ -36,7 +36,7 @@ def entry_text(block: bytes, entry: Entry, handle: str, type_: str, marker: str)
     """
     lines = [line for line in read_outline(block).lines if line.kind in (Kind.TEXT, Kind.CODE)]
     head = BULLET.sub("", lines[0].prose(), count=1).lstrip(" \t")
-    head = head[marker_end(head, marker) :]
+    head = head[marker_end(head, marker, is_entry=True) :]
     tag = "" if entry.type and entry.tag else f"[{type_}] "
     rest = [line.text if line.kind is Kind.CODE else line.prose() for line in lines[1:]]
     return _harmless("\n".join([f"- [{handle}] {tag}{head}", *rest]))

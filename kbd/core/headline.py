@@ -36,6 +36,7 @@ _PARAGRAPH_END = re.compile(r"\n(?=[ \t]*(?:\n|$|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|
 _DELIMITER = re.compile(r"\\.|\*\*+", re.DOTALL)
 _SEPARATOR = re.compile(r"\s[—–]\s|[:：](?:\s|$)|：|[.!?](?=\s|$)|[。！？]")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|vs|cf|etc|approx|incl|no)$", re.IGNORECASE)
+_SYMBOL = re.compile(r"[^\w\s\[\]*`<>()\\-]{1,8}(?=[ \t]+(?:\[\w|\*\*))")
 _AFTER_TITLE = re.compile(r"[\s:.—–-]*")
 
 
@@ -73,12 +74,23 @@ class Headline:
     faults: tuple[Fault, ...] = ()
 
 
-def marker_end(text: str, marker: str) -> int:
+def former_marker(text: str) -> str:
+    """Return the symbol before the tag or title of an item whose comment says that it is dormant; "" if there is none.
+
+    It was the marker when that was written: a base keeps old ones when the config changes.
+    """
+    match = _SYMBOL.match(text)
+    return match[0] if match else ""
+
+
+def marker_end(text: str, marker: str, *, is_entry: bool = False) -> int:
     """Return where the dormancy markers at the start of an item's text end, white space after them included.
 
-    The default marker is known whatever `marker` says: a base keeps old ones when the config changes.
+    The default marker is known whatever `marker` says; of an item that is known to be an entry, any symbol is one.
     """
     match = _markers(marker).match(text)
+    if match is None and is_entry and (former := former_marker(text)):
+        match = _markers(former).match(text)
     return match.end() if match else 0
 
 

@@ -57,7 +57,7 @@ def edits_for(
 
     Stacked comments become one, in the place of the first, with their other keys. An entry without a comment gets
     one as the last line of its block. The marker stands after the bullet exactly if the entry is dormant; with
-    `marker` "" it is not touched.
+    `marker` "" it is not touched, unless it is a former one, which only the dormancy tells from a word of the title.
     """
     return (*_marker_edits(data, entry, state, marker), *_comment_edits(data, entry, ref, last, state))
 
@@ -121,11 +121,12 @@ def insert(data: bytes, block: bytes, section: str, headings: Sequence[bytes] = 
 
 def _marker_edits(data: bytes, entry: Entry, state: State, marker: str) -> tuple[Edit, ...]:
     bullet = _BULLET.match(data, entry.block.start, entry.block.end)
-    if not marker or not bullet:
+    if not bullet:
         return ()
     line = data[bullet.end() : entry.block.end].split(b"\n", 1)[0].decode("utf-8", "surrogateescape")
-    present = line[: marker_end(line, marker)]
-    if (state is State.DORMANT) == bool(present):
+    present = line[: marker_end(line, marker, is_entry=True)]
+    is_former = bool(present) and not marker_end(line, marker)
+    if (state is State.DORMANT) == bool(present) or not (marker or is_former):
         return ()
     if not present:
         return (Edit(Span(bullet.end(), bullet.end()), f"{marker} ".encode()),)

@@ -23,7 +23,7 @@ def tag_edit(data: bytes, entry: Entry, type_: str, types: frozenset[str], marke
     if bullet is None or entry.type is not None or entry.tag is not None:
         return None
     line = block[bullet.end() :].split(b"\n", 1)[0].decode("utf-8", "surrogateescape")
-    lead = marker_end(line, marker) if marker else 0
+    lead = marker_end(line, marker, is_entry=True) if marker else 0
     found = _IDENTS.match(line, lead)
     lead = found.end() if found else lead
     at = bullet.end() + len(line[:lead].encode("utf-8", "surrogateescape"))

@@ -8,6 +8,7 @@ import pytest
 
 from kbd.core.entries import parse
 from kbd.core.model import Metadata, State
+from kbd.core.splice import set_metadata
 
 SAMPLE = """\
 # Lessons
@@ -152,6 +153,19 @@ def test_conflict_markers_are_seen_outside_fences(text: str, conflict: bool) -> 
 )
 def test_newline_is_that_of_most_lines(data: bytes, newline: bytes) -> None:
     assert parse(data).newline == newline
+
+
+@pytest.mark.parametrize("marker", ["⚠️", "", "zz"])
+def test_marker_of_a_former_config_is_known_where_the_comment_says_dormant(marker: str) -> None:
+    comment = "\n  <!-- ref:1 | last:2026-01-01 | decay:{} -->\n"
+    data = "# Notes\n\n- 💤 [pitfall] **Sleeping title** — so" + comment.format("dormant")
+    data += "- 🔥 **Emoji-led title** — so" + comment.format("active") + "- 💤 **Without a comment**\n"
+    parsed = parse(data.encode(), marker=marker)
+    assert [(entry.title, entry.marker) for entry in parsed.entries] == [("Sleeping title", True)]
+    same = set_metadata(data.encode(), parsed.entries[0], 1, date(2026, 1, 1), State.DORMANT, marker)
+    assert same == data.encode()
+    awake = set_metadata(data.encode(), parsed.entries[0], 2, date(2026, 2, 1), State.ACTIVE, marker)
+    assert b"- [pitfall] **Sleeping title** \xe2\x80\x94 so\n  <!-- ref:2 | last:2026-02-01 | decay:active -->" in awake
 
 
 def test_marker_of_the_config_and_the_default_one_are_known() -> None:
