@@ -19,6 +19,7 @@ import click
 
 from kbd.cli.session import Session
 from kbd.core.redact import printable
+from kbd.errors import KbdError, UsageError
 
 LIMIT_SECONDS = 1.2
 """Of the 1.5 s a hook may take; the rest is for Python to start and end."""
@@ -48,7 +49,8 @@ def hook(session: Session, event: str) -> int:
         if os.environ.get("KBD_DEBUG"):
             traceback.print_exc()
         answer = ""
-        click.echo(printable(f"kbd: {type(error).__name__}: {error}"), err=True)
+        name = "" if isinstance(error, KbdError) else f"{type(error).__name__}: "
+        click.echo(printable(f"kbd: {name}{error}"), err=True)
     if deadline.is_met() and answer:
         sys.stdout.buffer.write(answer.encode("utf-8"))
         sys.stdout.buffer.flush()
@@ -98,9 +100,11 @@ def _answer(session: Session, event: str, data: bytes) -> str:
     from kbd.service.context import Request  # noqa: PLC0415 - see above
 
     name = EVENTS.get(event)
+    if name is None:
+        raise UsageError(f"no hook is named {event!r}", hint=f"known: {', '.join(EVENTS)}")
     given = _Given.of(data)
     # What a session was told is in its summary after a compaction; told again at each, it would fill the window.
-    if name is None or given.source == "compact" or (event == "prompt" and not given.prompt.strip()):
+    if given.source == "compact" or (event == "prompt" and not given.prompt.strip()):
         return ""
     cwd = given.cwd if os.path.isabs(given.cwd) else os.getcwd()
     files = paths_in_prose(given.prompt)

@@ -100,6 +100,12 @@ def test_wrong_use_never_keeps_a_prompt_from_being_sent(kb, args):
     assert done.returncode == 0
 
 
+def test_a_hook_of_another_name_is_told_on_stderr(kb):
+    done = subprocess.run(command(kb, "session-end"), input=b"{}", capture_output=True, timeout=20, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"kbd: no hook is named 'session-end'; known: session-start, prompt\n"
+
+
 def test_broken_configuration_never_fails_a_session(world):
     (world.root / "config.yaml").write_text("bases: [")
     assert client(world, "session-start", START) == ""
