@@ -55,8 +55,9 @@ class RowWriter:
         steps: list[list[Statement]] = []
         for turn in session.visible:
             is_copy = turn in session.copied
-            at = session.began if is_copy and "restamped" in forms else turn.at
-            ms = int(at.timestamp() * 1000) + (session.visible.index(turn) if is_copy else 0)
+            ms = int(turn.at.timestamp() * 1000)
+            if is_copy and "restamped" in forms:
+                ms = int(session.began.timestamp() * 1000) + session.visible.index(turn)
             if "injected" in forms and rng.random() < 0.5:
                 steps.append(self.noise(session, ms))
             steps += self.turn(session, turn, ms, forms)
