@@ -239,7 +239,7 @@ class _Batch:
         """Return the messages that may be read, in the place of their transcript if they name no other."""
         if self.place is not None:
             messages = [replace(one, cwd=self.place) if one.cwd is None else one for one in messages]
-        return [message for message in messages if self._is_read(message)]
+        return self.identity.in_trunks(messages, self._is_read)
 
     def _is_read(self, message: Message) -> bool:
         is_excluded = message.cwd is not None and self.source.is_excluded(message.cwd)

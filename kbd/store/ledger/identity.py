@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from kbd.core.copies import Saying
@@ -21,6 +21,7 @@ from kbd.store.ledger.beginnings import forget_beginnings, note_beginning
 from kbd.store.ledger.kinship import WORDS_BYTES, Kin, Kinship, microseconds, note_lineage
 from kbd.store.ledger.tellings import Tellings, forget_places
 from kbd.store.ledger.transcripts import file_row
+from kbd.store.ledger.trunks import Trunks
 
 PLACE_BITS = 16
 """A record may hold a whole conversation: so many bits of a place number its messages."""
@@ -38,6 +39,11 @@ class Identity:
         self._twins: dict[str, tuple[str, ...]] = {}
         self._in_record: dict[int, int] = {}
         self._places: dict[int, int] = {}
+        self._trunks = Trunks(db)
+
+    def in_trunks(self, messages: Sequence[Message], is_read: Callable[[Message], bool]) -> list[Message]:
+        """Return those messages that may be read, each for the session it counts for; to be asked before `note`."""
+        return self._trunks.settle(messages, is_read)
 
     def note(self, closed: Iterable[Message], still_open: Iterable[Message], *, from_start: bool) -> set[int]:
         """Take what the file says next, as far as it is told by its words; return the entries to count again.
@@ -57,7 +63,7 @@ class Identity:
             origins.setdefault(thread, {}).update(dict.fromkeys(message.copied_from))
         for (session, own), sayings in by_thread.items():
             self._tellings.note(self._file, session, own, sayings, origins[session, own])
-        return self._note_beginnings(told)
+        return self._note_beginnings(told) | self._trunks.moved
 
     def of(self, message: Message) -> tuple[bytes, bytes | None]:
         """Return the key of a message, and the digest of its words if copies are told by them."""
@@ -69,7 +75,7 @@ class Identity:
             # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
             return facts.key_of(self._agent, "b", message.blocks[0].native_id or "", text), None
         when = message.at.isoformat() if message.at else f"{message.record_id or message.offset}"
-        own = ("m", message.native_id) if message.native_id else ("f", message.session, when, text)
+        own = ("m", message.native_id) if message.native_id else ("f", self._trunks.declared(message), when, text)
         kin = Kin(
             facts.key_of(self._agent, "w", text),
             self._file,

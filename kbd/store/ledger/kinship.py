@@ -53,8 +53,12 @@ class Kin:
 
 
 def note_lineage(db: sqlite3.Connection, session: str, ancestors: Sequence[str]) -> None:
-    """Note from which sessions a session was forked."""
+    """Note from which sessions, or sub-agents of sessions, a session was forked."""
     db.executemany("INSERT OR IGNORE INTO lineage VALUES (?,?)", [(session, a) for a in ancestors])
+    db.executemany(
+        "INSERT OR IGNORE INTO lineage SELECT ?1, trunk FROM trunks WHERE thread=?2 AND trunk!=?1",
+        [(session, a) for a in ancestors],
+    )
 
 
 def microseconds(at: datetime) -> int:

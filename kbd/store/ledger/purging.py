@@ -83,7 +83,9 @@ def purge_sessions(db: sqlite3.Connection, sessions: Iterable[str], words: Seque
         for table, column in _SESSION_COLUMNS:
             db.execute(f"DELETE FROM {table} WHERE {column}=?", (session,))  # noqa: S608 - constants
         forget_tellings(db, session=session)
-        db.execute("INSERT OR IGNORE INTO purged VALUES (?)", (_digest("session", session),))
+        agents = db.execute("DELETE FROM trunks WHERE trunk=? RETURNING thread", (session,)).fetchall()
+        for name in (session, *(str(row[0]) for row in agents)):
+            db.execute("INSERT OR IGNORE INTO purged VALUES (?)", (_digest("session", name),))
     for word in words:
         _purge_word(db, word)
     _forget_files(db, files)

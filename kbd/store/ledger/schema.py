@@ -117,6 +117,10 @@ CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
 CREATE TABLE aliases (key BLOB PRIMARY KEY, canonical BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE lineage (session TEXT NOT NULL, ancestor TEXT NOT NULL, PRIMARY KEY (session, ancestor)) WITHOUT ROWID;
 CREATE INDEX lineage_ancestor ON lineage(ancestor);
+CREATE TABLE trunks (                   -- sub-agents by their own ids, and the session each counts for
+  thread TEXT PRIMARY KEY, trunk TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX trunks_trunk ON trunks(trunk);
 CREATE TABLE beginnings (               -- the first messages of transcripts without message ids, to know copies by
   file INTEGER NOT NULL, thread TEXT NOT NULL, session TEXT NOT NULL, chain BLOB NOT NULL,
   PRIMARY KEY (file, thread)
