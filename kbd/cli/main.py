@@ -72,8 +72,7 @@ class Commands(LazyGroup):
         try:
             return super().main(*args, **extra)
         except OSError as error:
-            _complain(_said_of(error))
-            sys.exit(1)
+            sys.exit(_failed(error))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and leave with its exit code."""
@@ -87,7 +86,8 @@ def _exit_code(call: Callable[[], Any]) -> int:
         code = call()
         sys.stdout.flush()
     except BrokenPipeError:
-        return _reader_left()
+        _let_go_of_stdout()
+        return 0  # whoever read the answer has enough of it (`kbd list | head`)
     except KbdError as error:
         _complain(error.message())
         return error.exit_code
@@ -96,9 +96,16 @@ def _exit_code(call: Callable[[], Any]) -> int:
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:  # noqa: BLE001 - the command line's boundary: a fault of kbd is one line, not a traceback
-        _complain(_said_of(error))
-        return 1
+        return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Tell what went wrong; return the exit code."""
+    _complain(_said_of(error))
+    if isinstance(error, OSError) and _is_of_output(error):
+        _let_go_of_stdout()
+    return 1
 
 
 def _said_of(error: Exception) -> str:
@@ -129,12 +136,11 @@ def _complain(message: str) -> None:
     say(f"kbd: {message}")
 
 
-def _reader_left() -> int:
-    """Whoever read the answer has enough of it (`kbd list | head`); nothing went wrong."""
+def _let_go_of_stdout() -> None:
+    """Let what is still to be written go nowhere: Python would try again at its end, and exit with 120."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
-    return 0
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

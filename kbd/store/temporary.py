@@ -40,10 +40,13 @@ def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool 
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=dir_fd)
     try:
         mark_in_use(fd)
-        carried = pattern is None or _carry(pattern, fd) or not carry_all
+        has_all = pattern is not None and _carry(pattern, fd)
+        carried = pattern is None or has_all or not carry_all
         if carried:
             write_all(fd, data, 0)
             if pattern is not None:
+                if has_all:
+                    _carry_mode(pattern, fd)  # writing takes set-user-id away from all but root
                 step_mtime(fd, os.fstat(pattern).st_mtime_ns)
             os.fsync(fd)
         yield name if carried else None
@@ -130,8 +133,14 @@ def _carry(source: int, target: int) -> bool:
     except PermissionError:
         return False
     # Last: a change of owner or access list touches the mode.
-    os.fchmod(target, stat.S_IMODE(wanted.st_mode))
+    _carry_mode(source, target)
     return True
+
+
+def _carry_mode(source: int, target: int) -> None:
+    wanted = stat.S_IMODE(os.fstat(source).st_mode)
+    if stat.S_IMODE(os.fstat(target).st_mode) != wanted:
+        os.fchmod(target, wanted)
 
 
 def _carry_attributes(source: int, target: int) -> None:
