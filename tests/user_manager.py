@@ -69,6 +69,14 @@ def why_not() -> str | None:
     return None if done.returncode == 0 else f"no systemd of its own for the test: {done.stderr.strip()}"
 
 
+def require() -> None:
+    """Skip where nobody booted with systemd and a user cannot lend itself a cgroup; root can, on every Linux."""
+    reason = why_not()
+    if reason is not None and os.geteuid() != 0:
+        pytest.skip(reason)
+    assert reason is None, reason
+
+
 class Manager:
     """Talks to the manager; `units` is where its unit files lie."""
 
@@ -111,10 +119,7 @@ def user_manager(folder: Path, uid: int | None = None, *, for_others: bool = Fal
     With a `uid` root runs it as that user, and `enter` is what stands before a command to be run as that user too.
     With `for_others` it stays root's, and its services may run as other users (`User=`), as those of PID 1 do.
     """
-    reason = why_not()
-    if reason is not None and os.geteuid() != 0:
-        pytest.skip(reason)  # a user cannot lend itself a cgroup where nobody booted with systemd
-    assert reason is None, reason  # root can: that the service works is shown on every Linux, or not at all
+    require()
     manager = Manager(folder, uid)
     if uid is not None or for_others:
         manager.env["KBD_TEST_PYTHON"] = sys.base_prefix
