@@ -64,3 +64,26 @@ def test_transcript_with_two_names_is_counted_once_and_left_alone(tmp_path: Path
     lab.say("s1", "and more")
     lab.run()
     assert lab.ref() == 1
+
+
+TORN = (
+    b"- [pit\xe8] **Lock fd leaked on exception path** text\n",  # an unknown tag
+    b"- **Lock fd leaked on exception** a\n  <!-- ref:\xe8 | last:2026-99-\xe8 | decay:act\xe8 | k\xe8y:v\xe8 -->\n",
+    b"- **Lock fd \xe8** a\n- **Lock fd \xe8** b\n- **\xe8** c\n",  # two of one title, and one that never matches
+    b"- **Lock fd leaked** [KD07] a\n\n# H\xe8\n\n- [KD07] **Another one that \xe8 long** (2099-01-01\xe8)\n",
+    "- [pitfall] **缓存必须有上限** a\n".encode()[:-14] + b"\n",
+)
+
+
+@pytest.mark.parametrize("data", TORN, ids=range(len(TORN)))
+def test_bytes_that_are_no_utf8_stop_no_pass_wherever_they_stand(tmp_path: Path, data: bytes) -> None:
+    lab = Lab(tmp_path)
+    note = lab.note("")
+    for at in range(len(data), 0, -3):  # an editor may write in pieces
+        note.write_bytes(data[:at])
+        lab.run()
+    note.write_bytes(data)
+    lab.run()
+    assert lab.engine is not None
+    told = [r[0] for r in lab.engine.frame.ledger.db.execute("SELECT problems FROM notes")]
+    assert all(text.isprintable() for text in told)

@@ -353,7 +353,8 @@ def notes_of(db: sqlite3.Connection, base: int) -> dict[str, NoteRow]:
 
 def save_note(db: sqlite3.Connection, note: NoteRow, tokens: int, problems: Sequence[Problem]) -> None:
     """Store what was synced from a knowledge file."""
-    text = json.dumps([[p.code, p.where, p.what, p.hint] for p in problems], ensure_ascii=False)
+    told = json.dumps([[p.code, p.where, p.what, p.hint] for p in problems], ensure_ascii=False)
+    text = told.encode("utf-8", "replace").decode()  # a problem quotes the file, whose bytes may be anything
     db.execute(
         "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(path) DO UPDATE SET base=excluded.base, "
         "archive=excluded.archive, sha=excluded.sha, size=excluded.size, mtime_ns=excluded.mtime_ns, ino=excluded.ino, "
