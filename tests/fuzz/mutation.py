@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable
@@ -98,7 +99,7 @@ _EDITS: tuple[Edit, ...] = (_put_odd, _put_odd, _put_odd, _drop, _rename, _doubl
 def _odd(value: Any, rng: random.Random) -> Any:
     match rng.randrange(6):
         case 0:
-            return rng.choice(ODD_VALUES)
+            return copy.deepcopy(rng.choice(ODD_VALUES))  # what is put in may be altered next
         case 1 if isinstance(value, str):
             at = rng.randrange(len(value) + 1)
             return value[:at] + rng.choice(ODD_TEXTS) + value[at:]
