@@ -87,3 +87,16 @@ def test_bytes_that_are_no_utf8_stop_no_pass_wherever_they_stand(tmp_path: Path,
     assert lab.engine is not None
     told = [r[0] for r in lab.engine.frame.ledger.db.execute("SELECT problems FROM notes")]
     assert all(text.isprintable() for text in told)
+
+
+def test_wording_seen_while_it_was_being_written_makes_no_echo(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note(f"- [pitfall] **{TITLE}** — close it in finally\n")
+    lab.run()
+    lab.note(f"- [pitfall] **{TITLE}** — now")  # an editor writes in pieces
+    lab.run()
+    lab.note(f"- [pitfall] **{TITLE}** — nowhere without a test of the fault\n")
+    lab.run()
+    lab.say("s1", f"As in {TITLE} now we close it.")
+    lab.run()
+    assert lab.ref() == 1

@@ -311,7 +311,8 @@ def patterns_in_use(db: sqlite3.Connection, today: date) -> list[PatternRow]:
     earlier: dict[int, tuple[str, ...]] = {}
     for entry, opening in db.execute(
         "SELECT DISTINCT b.entry, b.opening FROM bodies b JOIN entries e ON e.id=b.entry "
-        "WHERE b.opening NOT IN ('', substr(e.body, 1, ?)) ORDER BY b.entry, b.opening",
+        # A shorter one may be a wording that was still being written: any text that begins so would be its echo.
+        "WHERE length(b.opening)>=?1 AND b.opening!=substr(e.body, 1, ?1) ORDER BY b.entry, b.opening",
         (ECHO_CHARS,),
     ):
         earlier[entry] = (*earlier.get(entry, ()), opening)
