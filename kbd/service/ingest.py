@@ -249,19 +249,14 @@ class _Batch:
         return self.ingest.now if told > self.ingest.latest else told
 
     def store(self, position: Position, oversize: int, *, from_start: bool) -> None:
-        tally = Tally(
-            self.records,
-            self.messages,
-            self.census.kinds.get(RecordKind.UNKNOWN, 0),
-            self.census.kinds.get(RecordKind.MALFORMED, 0),
-            oversize,
-        )
-        transcripts.save_progress(
-            self.db, self.row.id, position, self.decoder.state(), tally, self.census.newest, from_start=from_start
-        )
+        kinds, newest, today = self.census.kinds, self.census.newest, self.ingest.now.date()
+        unknown, malformed = kinds.get(RecordKind.UNKNOWN, 0), kinds.get(RecordKind.MALFORMED, 0)
+        tally = Tally(self.records, self.messages, unknown, malformed, oversize)
+        state = self.decoder.state()
+        transcripts.save_progress(self.db, self.row.id, position, state, tally, newest, today, from_start=from_start)
         if self.found.kind is not FileKind.DOCUMENT:
             transcripts.save_silence(self.db, self.row.id, self.silence)
-        transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), self.census.newest)
+        transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), newest)
         self.ingest.counting.count(self.dirty)
 
     def _message(self, message: Message) -> None:

@@ -105,6 +105,7 @@ class _Sync:
         self.intake = Intake(ledger, base.id, now, bool(base.marker), recovered)
         self.changed = False
         self.since: list[date] = []
+        self.away_since: list[date] = []
         self.dirty: set[int] = set()
 
     def run(self, files: Sequence[NoteFile], kept: set[str], known: dict[str, NoteRow], *, complete: bool) -> Synced:
@@ -145,10 +146,13 @@ class _Sync:
         return lessons.entries_of(self.db, self.base.id, gone=True)
 
     def _rewind(self) -> bool:
-        """Let transcripts be read again for what appeared: all for a base's first entries, else those since."""
+        """Let transcripts be read again: all for a base's first entries, else by when others appeared or came back."""
         if self.first and self.changed:
             return transcripts.rewind(self.db, None) > 0
-        return bool(self.since) and transcripts.rewind(self.db, min(self.since)) > 0
+        rewound = transcripts.rewind(self.db, min(self.since)) if self.since else 0
+        if self.away_since:
+            rewound += transcripts.rewind_read_since(self.db, min(self.away_since))
+        return rewound > 0
 
     def _parse(self, file: NoteFile, data: bytes, note: NoteRow | None) -> list[Seen]:
         parsed = markdown.parse(data, self.base.types, self.base.marker)
@@ -277,7 +281,7 @@ class _Sync:
         lessons.update_entry(self.db, row.id, gone_on=None, **columns)
         if row.gone_on is not None:
             self.changed = True
-            self.since.append(row.gone_on)
+            self.away_since.append(row.gone_on)
             self.ledger.record_event(self.now, "entry_returned", base=self.base.id, entry=row.id, title=entry.title)
         if entry.created is not None:
             lessons.update_entry(self.db, row.id, created=entry.created)

@@ -100,3 +100,15 @@ def test_wording_seen_while_it_was_being_written_makes_no_echo(tmp_path: Path) -
     lab.say("s1", f"As in {TITLE} now we close it.")
     lab.run()
     assert lab.ref() == 1
+
+
+def test_what_was_read_while_an_entry_was_away_counts_when_it_is_back_however_old(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note()
+    lab.run()
+    lab.note("# Lessons\n")  # a checkout, or an editor that has written half of the file
+    lab.say("s1", f"As in {TITLE} we close it.", at="2026-06-01T09:00:00Z")
+    lab.run()
+    lab.note()
+    lab.run()
+    assert lab.ref() == 1

@@ -227,10 +227,11 @@ def save_progress(
     state: bytes,
     tally: Tally,
     newest: datetime | None,
+    today: date,
     *,
     from_start: bool,
 ) -> None:
-    """Store how far a file was read, within the transaction that holds what was read."""
+    """Store how far a file was read and on which day, within the transaction that holds what was read."""
     if from_start:
         db.execute(
             "UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0, reread=0 WHERE id=?", (file,)
@@ -239,7 +240,7 @@ def save_progress(
         "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
         "settled=? AND NOT reread, records=records+?, messages=messages+?, "
         "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, "
-        "last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
+        "last_record_at=max(coalesce(last_record_at,''), ?), read_on=? WHERE id=?",
         (
             encode_position(position),
             state,
@@ -254,6 +255,7 @@ def save_progress(
             tally.malformed,
             tally.oversize,
             newest.isoformat() if newest else "",
+            today.isoformat(),
             file,
         ),
     )
@@ -287,6 +289,17 @@ def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None
         "AND (?1 IS NULL OR substr(coalesce(last_record_at,''),1,10)>=?1 OR coalesce(last_record_at,'')='') "
         "AND (?2 IS NULL OR source IN (SELECT id FROM sources WHERE name=?2))",
         (since.isoformat() if since else None, source),
+    )
+    return cursor.rowcount
+
+
+def rewind_read_since(db: sqlite3.Connection, day: date) -> int:
+    """Let files be read from 0 again that were read on a day or later; return how many.
+
+    What was read while an entry was away did not count for it, however old the records are.
+    """
+    cursor = db.execute(
+        "UPDATE files SET reread=1, settled=0 WHERE gone=0 AND position IS NOT NULL AND read_on>=?", (day.isoformat(),)
     )
     return cursor.rowcount
 
