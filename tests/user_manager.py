@@ -37,8 +37,9 @@ as=
 if [ -n "$KBD_TEST_PYTHON" ]; then
   # What the user must reach may lie in the home of root: in this namespace only that much of it is open.
   mkdir -m 755 /run/reach && mount --bind "$KBD_TEST_PYTHON" /run/reach
-  case $KBD_TEST_PYTHON in /root/*)
-    mount -t tmpfs -o mode=755 tmpfs /root && mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
+  home=~root
+  case $KBD_TEST_PYTHON in "$home"/*)
+    mount -t tmpfs -o mode=755 tmpfs "$home" && mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
   esac
 fi
 if [ -n "$KBD_TEST_UID" ]; then
