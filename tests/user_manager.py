@@ -39,7 +39,8 @@ if [ -n "$KBD_TEST_PYTHON" ]; then
   mkdir -m 755 /run/reach && mount --bind "$KBD_TEST_PYTHON" /run/reach
   home=~root
   case $KBD_TEST_PYTHON in "$home"/*)
-    mount -t tmpfs -o mode=755 tmpfs "$home" && mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
+    mount -t tmpfs -o mode=755 tmpfs "$home"
+    mkdir -p "$KBD_TEST_PYTHON" && mount --bind /run/reach "$KBD_TEST_PYTHON"
   esac
 fi
 if [ -n "$KBD_TEST_UID" ]; then
