@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kbd.config import BaseConfig
@@ -16,11 +16,12 @@ from kbd.service import lifecycle
 from kbd.service.knowledge import BaseSpec
 from kbd.service.moves import Mover
 from kbd.service.project import Projector, WritePolicy
-from kbd.service.relating import age, read_relations, write_relations
+from kbd.service.relating import RelationsWriter, read_relations
 from kbd.store.base_files import NoteFile
 from kbd.store.files import KeptFile
 from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import day
+from kbd.store.pace import Pace
 from kbd.store.relations_cache import Related
 from kbd.store.rewrite import Quiet, save_conflict
 
@@ -28,6 +29,8 @@ KEPT_SECONDS = 600.0
 """For so long the inode that a write took out is looked at again: an editor may still write into it."""
 KEPT_MOST = 256
 """So many of them stay open, the newest: a common process may have 1024 files open."""
+
+MENDED_BY_HAND = frozenset({"relations_unreadable", "relations_refused", "write_failed"})
 
 Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
 
@@ -132,7 +135,8 @@ class Writer:
         report.transitions += len(done.plan.transitions) if done.recorded else 0
         if done.recorded:
             today = clock.now.date()
-            report.problems.extend(age(ledger, self.frame.locks, spec.id, base.relations, relations, today, clock.real))
+            relater = self._relater(clock.real, immediate=immediate)
+            report.problems.extend(relater.age(spec.id, base.relations, relations, today))
 
     def sights(self, report: PassReport) -> list[lifecycle.SourceSight]:
         """Return what is known of each source: seen in this pass, or in the last one that looked everywhere."""
@@ -162,11 +166,9 @@ class Writer:
 
     def _quiet(self, path: str, real: float, *, immediate: bool) -> Quiet:
         """Return when a file counts as at rest for a move; it has waited for that long enough at some point."""
-        write = self.frame.config.write
-        waited = real - self.waiting.setdefault(path, real)
         row = self.frame.ledger.db.execute("SELECT wrote_mtime_ns FROM notes WHERE path=?", (path,)).fetchone()
-        at_once = immediate or waited > write.max_wait_seconds
-        return Quiet(real, 0.0 if at_once else write.quiet_seconds, row["wrote_mtime_ns"] if row else None)
+        own_mtime_ns = row["wrote_mtime_ns"] if row else None
+        return self._pace(immediate=immediate).quiet(path, self.waiting, real, own_mtime_ns)
 
     def _project(self, clock: Clock, report: PassReport, spec: BaseSpec, *, immediate: bool) -> None:
         projector = Projector(
@@ -191,25 +193,21 @@ class Writer:
                     self._keep(clock, report, path, written.kept)
 
     def _policy(self, *, immediate: bool) -> WritePolicy:
+        config = self.frame.config
+        return WritePolicy(self._pace(immediate=immediate), config.decay.marker, config.write.counters == "sidecar")
+
+    def _pace(self, *, immediate: bool) -> Pace:
         write = self.frame.config.write
-        return WritePolicy(
-            self.frame.config.decay.marker,
-            write.every_seconds,
-            write.git_every_seconds,
-            write.quiet_seconds,
-            write.max_wait_seconds,
-            immediate,
-            write.counters == "sidecar",
+        return Pace(
+            write.every_seconds, write.git_every_seconds, write.quiet_seconds, write.max_wait_seconds, immediate
         )
 
     def _relate(self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool) -> None:
-        quiet = 0.0 if immediate else self.frame.config.write.quiet_seconds
-        try:
-            report.problems.extend(
-                write_relations(self.frame.ledger, self.frame.locks, spec.id, base.relations, quiet, clock.real)
-            )
-        except FileUnwritable as exc:
-            report.problems.append(Problem("write_failed", base.relations, exc.what, exc.hint or "mend permissions"))
+        report.problems.extend(self._relater(clock.real, immediate=immediate).write(spec.id, base.relations))
+
+    def _relater(self, real: float, *, immediate: bool) -> RelationsWriter:
+        pace = self._pace(immediate=immediate)
+        return RelationsWriter(self.frame.ledger, self.frame.locks, pace, self.waiting, real)
 
     def _keep(self, clock: Clock, report: PassReport, path: str, kept: KeptFile) -> None:
         """Keep an inode for later looks; the oldest beyond the limit gets its last one."""
@@ -247,16 +245,23 @@ class Writer:
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now`; a day if none waits."""
-        seconds = 86400.0
-        for _, spec in self.frame.bases():
-            projector = Projector(
-                self.frame.ledger, self.frame.locks, self._policy(immediate=False), spec.types, now, self.waiting
-            )
-            for path in projector.due_files(spec.id):
-                row = self.frame.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
-                wait = projector.seconds_to_wait(path, row["wrote_at"] if row else None)
-                seconds = min(seconds, max(wait, self.frame.config.write.quiet_seconds))
-        return seconds
+        return min((max(at, self.frame.config.write.quiet_seconds) for at in self._waits(now)), default=86400.0)
+
+    def _waits(self, now: float) -> Iterator[float]:
+        """Yield for how long each file that says something else than the ledger is left alone."""
+        relater, policy = self._relater(now, immediate=False), self._policy(immediate=False)
+        # What cannot be written until somebody mends it is tried again by the pass that their change starts.
+        broken = {p.where for p in standing.faults(self.frame.ledger.db) if p.code in MENDED_BY_HAND}
+        for base, spec in self.frame.bases():
+            projector = Projector(self.frame.ledger, self.frame.locks, policy, spec.types, now, self.waiting)
+            try:
+                if base.relations not in broken:
+                    yield from relater.seconds_to_wait(spec.id, base.relations)
+                for path in projector.due_files(spec.id):
+                    row = self.frame.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
+                    yield projector.seconds_to_wait(path, row["wrote_at"] if row else None)
+            except FileUnreadable:  # the next pass says so
+                yield self.frame.config.write.every_seconds
 
     def close(self, clock: Clock | None) -> None:
         """Let go of kept inodes, after a last look at them.

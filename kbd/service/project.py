@@ -7,7 +7,7 @@ are committed, the file is replaced, the values are confirmed. What is interrupt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kbd.core import entries as markdown
@@ -19,11 +19,11 @@ from kbd.core.undoing import of_edits
 from kbd.store import rewrite
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import KeptFile, read_regular
-from kbd.store.gitstate import in_git
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Quiet, rewrite_held, save_conflict
+from kbd.store.pace import Pace
+from kbd.store.rewrite import rewrite_held, save_conflict
 from kbd.store.sidecars import sidecar_of
 
 LOCK_SECONDS = 10.0
@@ -31,20 +31,16 @@ LOCK_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class WritePolicy:
-    """When files may be written (SPEC 13 `write`); times in seconds of the real clock.
+    """How counters are written.
 
     Attributes:
+        pace: when a file may be written.
         marker: the dormancy marker, "" for none.
-        immediate: write at once, without the coalescing delays (`run --once`).
         sidecars: write into the file beside the Markdown, which is left alone.
     """
 
+    pace: Pace = field(default_factory=Pace)
     marker: str = "⚠️"
-    every_seconds: float = 30
-    git_every_seconds: float = 900
-    quiet_seconds: float = 5
-    max_wait_seconds: float = 300
-    immediate: bool = False
     sidecars: bool = False
 
 
@@ -100,14 +96,10 @@ class Projector:
         seconds = self.seconds_to_wait(path, row["wrote_at"] if row else None)
         if seconds > 0:
             return Written(0, (), None)
-        waited = self.real_now - self.waiting.setdefault(path, self.real_now)
-        quiet = 0.0 if self.policy.immediate or waited > self.policy.max_wait_seconds else self.policy.quiet_seconds
+        quiet = self.policy.pace.quiet(path, self.waiting, self.real_now, row["wrote_mtime_ns"] if row else None)
         job = _SidecarJob(self, path, resync) if self.policy.sidecars else _Job(self, path, resync)
-        own_mtime_ns = row["wrote_mtime_ns"] if row else None
         with self.locks.hold({path, job.target}, LOCK_SECONDS):
-            outcome = rewrite_held(
-                job.target, job.edit, self.locks, Quiet(self.real_now, quiet, own_mtime_ns), create=self.policy.sidecars
-            )
+            outcome = rewrite_held(job.target, job.edit, self.locks, quiet, create=self.policy.sidecars)
         if isinstance(outcome, rewrite.Deferred):
             return Written(
                 0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None
@@ -120,11 +112,7 @@ class Projector:
 
     def seconds_to_wait(self, path: str, wrote_at: float | None) -> float:
         """Return for how long writes to a file are still collected; 0 if it may be written."""
-        if self.policy.immediate or wrote_at is None:
-            return 0.0
-        every = self.policy.git_every_seconds if in_git(path) else self.policy.every_seconds
-        age = self.real_now - wrote_at
-        return max(every - age, 0.0) if age >= 0 else 0.0
+        return self.policy.pace.seconds_to_wait(path, wrote_at, self.real_now)
 
 
 def _save_late(path: str, outcome: rewrite.Written) -> tuple[Problem, ...]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from kbd.core import relyaml
 from kbd.core.model import Problem, Relation
 from kbd.core.relate import archivable, expire
-from kbd.errors import ChangedUnderneath, FileUnreadable, LockTimeout, Refused
+from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout, Refused
 from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, growth
 from kbd.store.ledger.lessons import day
 from kbd.store.locks import Locks
+from kbd.store.pace import Pace
 from kbd.store.relations import move_to_archive
 from kbd.store.relations_cache import Related
-from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, rewrite
+from kbd.store.rewrite import Deferred, Outcome, Quiet, Unchanged, Written, rewrite_held
 
+LOCK_SECONDS = 10.0
 MAX_BYTES = 16 << 20
 
 
@@ -32,64 +34,99 @@ def read_relations(path: str) -> Related:
     return Related(parsed.relations, parsed.problems)
 
 
-def write_relations(
-    ledger: Ledger, locks: Locks, base: int, path: str, quiet_seconds: float, real_now: float
-) -> list[Problem]:
-    """Write the relations that changed since they were last written; on a fault nothing is, and they stay due."""
-    due = _due(ledger, base)
-    if not due:
-        return []
-    problem = _attempt(
-        path,
-        lambda: rewrite(
-            path, lambda data: _merged(data, due, path), locks, quiet_seconds=quiet_seconds, now=real_now, create=True
-        ),
-    )
-    if problem is not None:
-        return [problem]
-    with ledger.transaction() as db:
-        db.executemany(
-            "UPDATE relations SET dirty=0 WHERE base=? AND s=? AND p=? AND o=? AND u IS ? AND e IS ?",
-            [(base, r.s, r.p, r.o, _text(r.u), _text(r.e)) for r in due],
-        )
-    return []
+@dataclass(frozen=True, slots=True)
+class RelationsWriter:
+    """Writes what changed of relations into their files.
 
-
-def age(
-    ledger: Ledger, locks: Locks, base: int, path: str, relations: Sequence[Relation], today: date, real_now: float
-) -> list[Problem]:
-    """Let relations expire that nobody used for a year; what expired a year ago moves to the archive (SPEC 7).
-
-    Once a day is enough; doing it again changes nothing. What expires is written with the next projection.
+    Attributes:
+        ledger: open for writing.
+        locks: of the state directory.
+        pace: when a file may be written.
+        waiting: since when (real clock) which file waits to be at rest; kept by the caller over passes.
+        real_now: the real clock in seconds.
     """
-    changed = [change.after for change in expire(relations, today)]
-    if changed:
-        with ledger.transaction() as db:
-            growth.age_relations(db, base, changed)
-    old = archivable(relations, today)
-    if not old:
+
+    ledger: Ledger
+    locks: Locks
+    pace: Pace
+    waiting: MutableMapping[str, float]
+    real_now: float
+
+    def write(self, base: int, path: str) -> list[Problem]:
+        """Write the relations that changed since, if the file may be written now; on a fault they stay due."""
+        due = _due(self.ledger, base)
+        try:
+            if not due or self._seconds_to_wait(path) > 0:
+                return []
+        except FileUnreadable as exc:  # what git is doing there cannot be told
+            return [Problem("write_deferred", path, exc.what, exc.hint)]
+        quiet = self.pace.quiet(path, self.waiting, self.real_now, _last_write(self.ledger, path)[1])
+        outcome = _attempt(path, lambda: self._rewrite(path, due, quiet))
+        if isinstance(outcome, Problem):
+            return [outcome]
+        self.waiting.pop(path, None)
+        with self.ledger.transaction() as db:
+            db.executemany(
+                "UPDATE relations SET dirty=0 WHERE base=? AND s=? AND p=? AND o=? AND u IS ? AND e IS ?",
+                [(base, r.s, r.p, r.o, _text(r.u), _text(r.e)) for r in due],
+            )
+            if isinstance(outcome, Written):
+                self.ledger.set_meta(f"wrote:{path}", f"{self.real_now} {outcome.mtime_ns}")
         return []
-    problem = _attempt(path, lambda: move_to_archive(path, old, locks, Quiet(real_now, 0)))
-    if problem is not None:
-        return [problem]
-    with ledger.transaction() as db:
-        growth.forget_relations(db, base, old)
-    return []
+
+    def seconds_to_wait(self, base: int, path: str) -> Iterator[float]:
+        """Yield in how many seconds a file may be written, if there is something to write into it."""
+        if _due(self.ledger, base):
+            yield self._seconds_to_wait(path)
+
+    def age(self, base: int, path: str, relations: Sequence[Relation], today: date) -> list[Problem]:
+        """Let relations expire that nobody used for a year; what expired a year ago moves to the archive (SPEC 7).
+
+        Once a day is enough; doing it again changes nothing. What expires is written with the next projection.
+        """
+        changed = [change.after for change in expire(relations, today)]
+        if changed:
+            with self.ledger.transaction() as db:
+                growth.age_relations(db, base, changed)
+        old = archivable(relations, today)
+        if not old:
+            return []
+        outcome = _attempt(path, lambda: move_to_archive(path, old, self.locks, Quiet(self.real_now, 0)))
+        if isinstance(outcome, Problem):
+            return [outcome]
+        with self.ledger.transaction() as db:
+            growth.forget_relations(db, base, old)
+        return []
+
+    def _seconds_to_wait(self, path: str) -> float:
+        return self.pace.seconds_to_wait(path, _last_write(self.ledger, path)[0], self.real_now)
+
+    def _rewrite(self, path: str, due: list[Relation], quiet: Quiet) -> Outcome:
+        with self.locks.hold([path], LOCK_SECONDS):
+            return rewrite_held(path, lambda data: _merged(data, due, path), self.locks, quiet, create=True)
 
 
-def _attempt(path: str, change: Callable[[], Written | Unchanged | Deferred]) -> Problem | None:
-    """Change a relations file; return why it could not be changed, None if it was."""
+def _last_write(ledger: Ledger, path: str) -> tuple[float | None, int | None]:
+    """Return when (real clock) kbd last wrote a relations file, and the file's time after it."""
+    at, _, mtime_ns = (ledger.meta(f"wrote:{path}") or "").partition(" ")
+    return (float(at), int(mtime_ns)) if at else (None, None)
+
+
+def _attempt(path: str, change: Callable[[], Outcome]) -> Problem | Written | Unchanged:
+    """Change a relations file; return why it could not be changed, or what was done."""
     try:
         outcome = change()
     except FileUnreadable as exc:
         return _unreadable(path, exc)
+    except FileUnwritable as exc:
+        return Problem("write_failed", path, exc.what, exc.hint or "free the disk or mend permissions")
     except (LockTimeout, ChangedUnderneath) as exc:
         return Problem("write_deferred", path, exc.what, exc.hint or "kbd tries again")
     except Refused as exc:
         return Problem("relations_refused", path, exc.what, exc.hint)
     if isinstance(outcome, Deferred):
         return Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may")
-    return None
+    return outcome
 
 
 def _text(value: date | None) -> str | None:

@@ -1,0 +1,134 @@
+"""Relations are written as seldom as counters: collected for a while, and not while someone else is at the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from kbd.config import load_config
+from kbd.engine import Clock, Engine, PassReport
+from tests.service.life import Life, entry
+
+TODAY = date(2026, 1, 2)
+BEGAN = datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp()
+TITLE = "Cited with a file at its side"
+
+
+class Watched:
+    """A daemon's passes at given seconds after noon; files are as old as they are made to be."""
+
+    def __init__(self, life: Life) -> None:
+        self.life, self.relations = life, life.root / "kb" / ".knowledge-graph.yaml"
+        self.engine = Engine(load_config(life.root / "config.yaml"), life.state, {}, str(life.root), clock(0).now)
+
+    def cites(self, name: str) -> None:
+        self.life.says(TODAY, f"{TITLE} helped in {name}")
+
+    def pass_at(self, seconds: float, *, immediate: bool = False) -> PassReport:
+        return self.engine.run_pass(clock(seconds), immediate=immediate)
+
+    def next_at(self, seconds: float) -> float:
+        return self.engine.seconds_to_next_write(BEGAN + seconds)
+
+    def touch(self, seconds: float, text: str = "") -> None:
+        """Let a person's change to the relations file be as old as that."""
+        with self.relations.open("a") as file:
+            file.write(text)
+        os.utime(self.relations, (BEGAN + seconds, BEGAN + seconds))
+
+    def names(self, name: str) -> bool:
+        return self.relations.exists() and name in self.relations.read_text()
+
+
+def clock(seconds: float) -> Clock:
+    return Clock(datetime.fromtimestamp(BEGAN + seconds, UTC), BEGAN + seconds, UTC)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    life = Life(tmp_path)
+    life.live.write_text(entry(TITLE, "2025-12-01"))
+    watched = Watched(life)
+    watched.cites("src/first.py")
+    watched.pass_at(0, immediate=True)
+    assert watched.names("src/first.py")
+    yield watched
+    watched.engine.close()
+
+
+def test_a_second_write_waits_until_thirty_seconds_have_passed(watched: Watched) -> None:
+    watched.cites("src/second.py")
+    watched.pass_at(10)
+    assert not watched.names("src/second.py")
+    assert watched.next_at(10) == pytest.approx(20)
+    watched.pass_at(31)
+    assert watched.names("src/second.py")
+    assert watched.next_at(31) == 86400
+
+
+def test_in_a_git_work_tree_a_second_write_waits_fifteen_minutes(watched: Watched) -> None:
+    (watched.life.root / ".git").mkdir()
+    (watched.life.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    watched.cites("src/second.py")
+    watched.pass_at(31)
+    assert not watched.names("src/second.py")
+    assert watched.next_at(31) == pytest.approx(869)
+    watched.pass_at(901)
+    assert watched.names("src/second.py")
+
+
+def test_a_pass_that_writes_at_once_waits_for_nothing(watched: Watched) -> None:
+    watched.touch(9, "# a person's remark\n")
+    watched.cites("src/second.py")
+    watched.pass_at(10, immediate=True)
+    assert watched.names("src/second.py")
+    assert watched.names("# a person's remark")
+
+
+def test_a_file_that_a_person_keeps_changing_is_left_alone_for_five_minutes_at_most(watched: Watched) -> None:
+    watched.cites("src/second.py")
+    for seconds in range(40, 340, 4):
+        watched.touch(seconds - 1)
+        report = watched.pass_at(seconds)
+        assert ("write_deferred", str(watched.relations)) in {(p.code, p.where) for p in report.problems}
+        assert watched.next_at(seconds) == 5
+    assert not watched.names("src/second.py")
+    watched.touch(341)
+    watched.pass_at(342)
+    assert watched.names("src/second.py")
+
+
+def test_its_own_write_is_no_unrest(watched: Watched) -> None:
+    written = watched.relations.stat().st_mtime
+    life_time = written - BEGAN  # the real file has the machine's time: the pass comes two seconds after it
+    watched.cites("src/second.py")
+    report = watched.pass_at(life_time + 2)
+    assert watched.names("src/second.py"), report.problems
+
+
+def test_a_broken_file_wakes_nobody_and_is_written_once_it_is_mended(watched: Watched) -> None:
+    whole = watched.relations.read_text()
+    watched.touch(30, "- {s: [\n")
+    watched.cites("src/second.py")
+    watched.pass_at(100)
+    assert watched.next_at(100) == 86400
+    watched.relations.write_text(whole)
+    os.utime(watched.relations, (BEGAN + 110, BEGAN + 110))
+    watched.pass_at(120)
+    assert watched.names("src/second.py")
+
+
+def test_a_git_folder_that_cannot_be_told_ends_no_daemon(watched: Watched) -> None:
+    (watched.life.root / "kb" / ".git").symlink_to(".git")  # a loop: neither a folder nor absent
+    watched.cites("src/second.py")
+    (watched.life.root / "logs" / "b.log").write_text(f"{TODAY} 11:00 {TITLE} again\n\n")
+    report = watched.pass_at(100)
+    assert {p.where for p in report.problems} >= {str(watched.life.live), str(watched.relations)}
+    assert watched.next_at(100) == 30
+    (watched.life.root / "kb" / ".git").unlink()
+    watched.pass_at(200)
+    assert watched.names("src/second.py")
