@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Generic, Protocol, TypeVar
@@ -198,14 +198,10 @@ class _Pairing(Generic[R]):
         self.rows = [row for row in self.rows if id(row) not in rows]
 
     def take_edited(self, *, archive: bool) -> None:
-        """Pair one gone and one new entry between the same neighbours, if comment or body vouch for it."""
+        """Pair gone and new entries between the same neighbours, if comment or body vouch for it."""
         gone = self._by_neighbours(((r.file, r.place, r) for r in self.rows if r.gone_on is None), of_rows=True)
         new = self._by_neighbours(((s.path, s.place, s) for s in self.seen if s.archive is archive), of_rows=False)
-        found = []
-        for between, ones in new.items():
-            fits = [row for row in gone.get(between, ()) if _vouched(ones[0].entry, row)]
-            if len(ones) == len(fits) == 1:
-                found.append((ones[0], fits[0]))
+        found = [pair for between, ones in new.items() for pair in _edited(ones, gone.get(between, []))]
         self._pair(found, renamed=True)
 
     def _by_neighbours(self, unpaired: Iterable[tuple[str, int, T]], *, of_rows: bool) -> dict[Hashable, list[T]]:
@@ -226,8 +222,49 @@ class _Pairing(Generic[R]):
         return grouped
 
 
-def _vouched(entry: Entry, row: Row) -> bool:
+def _edited(ones: Sequence[Seen], rows: Sequence[R]) -> Iterator[tuple[Seen, R]]:
+    """Yield which new entry is which gone one, of those between two neighbours, both in their order.
+
+    Told is what comment and words, the comment, or the words alone leave no choice about. What is left is paired in
+    order if each vouches for its like: after a first citation many comments are alike.
+    """
+    left, free = list(ones), list(rows)
+    keys: tuple[tuple[Callable[[Seen], Hashable], Callable[[R], Hashable]], ...] = (
+        (lambda one: (_said(one), one.entry.body), lambda row: (row.wrote, row.body)),
+        (_said, lambda row: row.wrote),
+        (lambda one: one.entry.body if _said(one) is None else None, lambda row: row.body),
+    )
+    for key_seen, key_row in keys:
+        seen_by, rows_by = _grouped(left, key_seen), _grouped(free, key_row)
+        told = [
+            (found[0], rows_by[key][0])
+            for key, found in seen_by.items()
+            if len(found) == len(rows_by.get(key, ())) == 1
+        ]
+        told = [(one, row) for one, row in told if _vouched(one, row)]
+        yield from told
+        taken = {id(one) for pair in told for one in pair}
+        left, free = [one for one in left if id(one) not in taken], [row for row in free if id(row) not in taken]
+    if len(left) == len(free) and all(_vouched(one, row) for one, row in zip(left, free, strict=True)):
+        yield from zip(left, free, strict=True)
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, list[T]]:
+    grouped: dict[Hashable, list[T]] = {}
+    for item in items:
+        grouped.setdefault(key(item), []).append(item)
+    return grouped
+
+
+def _said(one: Seen) -> Pair | None:
+    """Return the pair in an entry's comment."""
+    meta = one.entry.meta
+    return None if meta is None or meta.ref is None else Pair(meta.ref, meta.last)
+
+
+def _vouched(one: Seen, row: Row) -> bool:
     """Tell whether comment or body say that a new title belongs to a row."""
-    if entry.meta is not None and entry.meta.ref is not None:
-        return row.wrote is not None and row.wrote == Pair(entry.meta.ref, entry.meta.last)
-    return len(row.body) >= MIN_BODY and row.body == entry.body
+    said = _said(one)
+    if said is not None:
+        return row.wrote == said
+    return len(row.body) >= MIN_BODY and row.body == one.entry.body

@@ -99,6 +99,54 @@ def test_an_edited_title_keeps_its_history_and_the_old_one_for_ninety_days(base:
     assert synced.changed
 
 
+ALIKE = "  <!-- ref:1 | last:2026-06-01 | decay:active -->\n"
+
+
+def alike(title: str, body: str) -> str:
+    return f"- [pitfall] **{title}** — {body}\n{ALIKE}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            [B, C],
+            [B.replace("must be capped", "needs a ceiling"), C.replace("Store timestamps", "Keep all times")],
+            id="told by their words",
+        ),
+        pytest.param(
+            [alike("The first of the two", "x"), alike("Second of the pair here", "y")],
+            [alike("Another name of the second", "y"), alike("Another name of the first", "x")],
+            id="same comments, order changed, told by their words",
+        ),
+        pytest.param(
+            [alike("The first of the two", "x"), alike("Second of the pair here", "y")],
+            [alike("Another name of the first", "x, told better"), alike("Another name of the second", "y as well")],
+            id="same comments, words changed, told by their order",
+        ),
+    ],
+)
+def test_titles_edited_side_by_side_keep_their_histories(base: Base, before: list[str], after: list[str]) -> None:
+    base.write("a.md", A + "".join(before))
+    base.sync()
+    old = {row.body.split()[0].strip(","): row.id for row in base.rows().values()}
+    base.write("a.md", A + "".join(after))
+    base.sync(1)
+    assert {row.body.split()[0].strip(","): row.id for row in base.rows().values()} == old
+    assert not [row for row in base.rows(gone=True).values() if row.gone_on is not None]
+
+
+def test_an_edited_title_beside_a_new_and_a_deleted_entry_keeps_its_history(base: Base) -> None:
+    base.write("a.md", A + B + C)
+    base.sync()
+    rows = {title: row.id for title, row in base.rows().items()}
+    new = "- [guideline] **Retry at most thrice** — three attempts, then tell whoever asked for it\n"
+    base.write("a.md", A + new + B.replace("must be capped", "needs a ceiling"))
+    base.sync(1)
+    assert base.rows()["Backoff needs a ceiling"].id == rows["Backoff must be capped"]
+    assert base.rows()["Retry at most thrice"].id not in rows.values()
+
+
 def test_another_title_with_other_words_is_another_entry(base: Base) -> None:
     base.write("a.md", A + B + C)
     base.sync()
