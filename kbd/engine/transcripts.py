@@ -15,6 +15,7 @@ from kbd.core.match import PatternKind
 from kbd.core.model import Problem
 from kbd.core.reading import Reader
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
+from kbd.engine.overlap import Claim, earlier_claims
 from kbd.engine.recovery import sources_to_recover
 from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, is_one_file, register
@@ -74,6 +75,7 @@ class TranscriptReader:
         scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
         recovering = sources_to_recover(self.frame.ledger, {spec.name for _, spec in sources})
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
+        claims = earlier_claims(sources)
         turns = [turn for turn in sources for _ in range(ATTEMPTS)]
         done: set[int] = set()
         for config, spec in turns:
@@ -92,7 +94,7 @@ class TranscriptReader:
                 recovered=spec.name in recovering,
                 is_current=self._is_current,
             )
-            one = _SourcePass(self, config, spec, ingest, clock, report, watchers)
+            one = _SourcePass(self, config, spec, ingest, clock, report, watchers, claims[spec.id])
             one.follow(hints) if hints is not None else one.scan(all_files=all_files)
             report.records += ingest.report.records
             report.citing += ingest.report.citing
@@ -139,6 +141,7 @@ class _SourcePass:
     clock: Clock
     report: PassReport
     watchers: Watchers
+    claims: Sequence[Claim]
     whole: bool = True
     """Nothing hindered the scan from seeing all files."""
     folders: int = 0
@@ -306,7 +309,9 @@ class _SourcePass:
             )
 
     def _is_superseded(self, item: Found[FileKind]) -> bool:
-        """Tell whether a newer file stands for this one."""
+        """Tell whether a newer file stands for this one, or an earlier source has it."""
+        if any(claim.takes(item.path) for claim in self.claims):
+            return True
         if item.kind is FileKind.ZSTD:  # it is being packed or unpacked: the plain file is the newer one
             return os.path.lexists(item.path.removesuffix(".zst"))
         named = self.spec.format.superseded_by(item.relpath) if isinstance(self.spec.format, SupersededFormat) else None

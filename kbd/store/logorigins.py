@@ -30,9 +30,11 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
     if not marks:
         return row
     copied = _longest(row, logheads.rotations(db, row, marks))
-    if not copied:
-        far = [mark for mark in marks if mark.lines >= COPIED_LINES or mark.end == HEAD_BYTES]
-        copied = _longest(row, logheads.alike(db, row, far))
+    for source in (row.source, *logheads.other_sources(db, row.source)):
+        if not copied:
+            begins = marks if source == row.source else log_head(row.path, source)
+            far = [mark for mark in begins if mark.lines >= COPIED_LINES or mark.end == HEAD_BYTES]
+            copied = _longest(row, logheads.alike(db, row, far))
     logheads.note_head(db, row.id, marks)
     transcripts.set_origins(db, row.id, copied)
     return transcripts.file_row(db, row.id)
@@ -48,11 +50,14 @@ def follow_growth(db: sqlite3.Connection, row: FileRow) -> FileRow:
 
 
 def _longest(row: FileRow, others: Iterable[list[FileRow]]) -> tuple[Origin, ...]:
-    """Return what a log is a copy of, looked for where most is in common; empty if it is none."""
+    """Return what a log is a copy of, looked for where most is in common; empty if it is none.
+
+    Of equal beginnings that of a file which still holds the lines goes first: it vouches for those without times, too.
+    """
     for several in others:
         found = [copied for other in several if (copied := _copied(row, other))]
         if found:
-            return max(found, key=lambda one: one[-1].end)
+            return max(found, key=lambda one: (one[-1].end, all(origin.stream != row.stream for origin in one)))
     return ()
 
 
@@ -77,7 +82,8 @@ def _is_same_log(row: FileRow, other: FileRow) -> bool:
 
     A renamed log keeps its session, but its rotations have the new name.
     """
-    return row.session == other.session or text_session(row.relpath) == text_session(other.relpath)
+    is_named_alike = row.session == other.session or text_session(row.relpath) == text_session(other.relpath)
+    return row.source == other.source and is_named_alike
 
 
 def _as_read(row: FileRow, other: FileRow) -> tuple[Origin, ...]:

@@ -39,6 +39,11 @@ def rotations(db: sqlite3.Connection, row: FileRow, marks: Sequence[Mark]) -> It
     yield from _alike(db, row, marks, f"AND file IN ({','.join(same)})")
 
 
+def other_sources(db: sqlite3.Connection, source: int) -> list[int]:
+    """Return the other sources of logs: a folder may be copied whole, or be synchronised with another one."""
+    return [int(r[0]) for r in db.execute("SELECT id FROM sources WHERE agent='text' AND id!=? ORDER BY id", (source,))]
+
+
 def alike(db: sqlite3.Connection, row: FileRow, marks: Sequence[Mark]) -> Iterator[list[FileRow]]:
     """Yield the other logs that begin, or began before they shrank, as this one does, those with most in common first.
 
