@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ import click
 from kbd import __version__
 from kbd.cli.lazy import LazyGroup
 from kbd.errors import KbdError
+from kbd.streams import fill_closed_streams, let_go, settle
 
 COMMANDS = {
     "add": ("kbd.cli.adding:add_entry", "Add an entry, dated today, and print its handle."),
@@ -69,15 +71,22 @@ class Commands(LazyGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; what `--help` and `--version` meet while they are written (`> /dev/full`) is told."""
+        fill_closed_streams()
         try:
             return super().main(*args, **extra)
         except OSError as error:
             sys.exit(_failed(error))
+        finally:
+            settle(sys.stderr)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and leave with its exit code."""
         gc.set_threshold(GARBAGE_OBJECTS)
-        ctx.exit(_exit_code(lambda: super(Commands, self).invoke(ctx)))
+        try:
+            code = _exit_code(lambda: super(Commands, self).invoke(ctx))
+        finally:
+            _wait_for_editors()
+        ctx.exit(code)
 
 
 def _exit_code(call: Callable[[], Any]) -> int:
@@ -86,7 +95,7 @@ def _exit_code(call: Callable[[], Any]) -> int:
         code = call()
         sys.stdout.flush()
     except BrokenPipeError:
-        _let_go_of_stdout()
+        let_go(sys.stdout)
         return 0  # whoever read the answer has enough of it (`kbd list | head`)
     except KbdError as error:
         _complain(error.message())
@@ -100,11 +109,27 @@ def _exit_code(call: Callable[[], Any]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _wait_for_editors() -> None:
+    """Save what editors write late into files that the command replaced, and say so."""
+    # Where nothing was replaced, the module was not needed, and is not loaded for this.
+    if "kbd.store.displaced" not in sys.modules:
+        return
+    from kbd.store.displaced import DISPLACED  # noqa: PLC0415 - see above
+
+    still_open: list[str] = []
+    with suppress(KeyboardInterrupt):  # whoever asks for it need not wait
+        still_open = DISPLACED.finish()
+    for saved in DISPLACED.take_saved():
+        _complain(f"{saved.path}: an editor wrote over kbd; its text is in {saved.copy}; merge it by hand")
+    for path in still_open:
+        _complain(f"{path}: an editor has it open as it was; what it writes now is lost, so let it read the file anew")
+
+
 def _failed(error: Exception) -> int:
     """Tell what went wrong; return the exit code."""
     _complain(_said_of(error))
     if isinstance(error, OSError) and _is_of_output(error):
-        _let_go_of_stdout()
+        let_go(sys.stdout)
     return 1
 
 
@@ -136,13 +161,6 @@ def _complain(message: str) -> None:
     say(f"kbd: {message}")
 
 
-def _let_go_of_stdout() -> None:
-    """Let what is still to be written go nowhere: Python would try again at its end, and exit with 120."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, sys.stdout.fileno())
-    os.close(devnull)
-
-
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", metavar="FILE", help="Configuration; default $KBD_CONFIG, then the user's.")
 @click.option("--state-dir", metavar="DIR", help="State directory; default $KBD_STATE_DIR, then the user's.")
@@ -153,8 +171,6 @@ def main(ctx: click.Context, config: str | None, state_dir: str | None, now: str
     """Give each lesson of an AI agent a life: counted when cited, faded when not."""
     from kbd.cli.session import Session, parse_now  # noqa: PLC0415 - no need of it for --version and completion
 
-    if sys.stdout is None:  # `kbd list >&-`
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a title that the locale cannot write is no failure

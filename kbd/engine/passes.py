@@ -22,11 +22,11 @@ from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
-from kbd.store.ledger import back_up, lessons, open_ledger, standing, transcripts
+from kbd.store.ledger import back_up, distrusting, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
 from kbd.store.ledger.wildclock import lies_ahead, pull_back
 from kbd.store.sidecars import Stamp, stamp_of, with_values
-from kbd.store.temporary import sweep_state, sweep_temporaries
+from kbd.store.sweeping import sweep_state, sweep_temporaries
 
 
 class Engine:
@@ -73,8 +73,15 @@ class Engine:
 
         Raises:
             FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
+            LedgerDamaged: it proved damaged; it is restored when it is opened anew.
         """
-        report, watchers, self.clock = PassReport(), Watchers(stop, beat), clock
+        with distrusting(self.frame.ledger):
+            return self._run_pass(clock, Watchers(stop, beat), hints, immediate=immediate)
+
+    def _run_pass(
+        self, clock: Clock, watchers: Watchers, hints: Collection[str] | None, *, immediate: bool
+    ) -> PassReport:
+        report, self.clock, stop, beat = PassReport(), clock, watchers.stop, watchers.beat
         self.frame.patience.renew(stop, partial(beat, report))
         self._pull_back(clock.now.date())
         bases = self._sync_knowledge(clock, report)

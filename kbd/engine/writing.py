@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from kbd.config import BaseConfig
 from kbd.core.model import Problem, Relation
@@ -18,18 +19,14 @@ from kbd.service.moves import Mover
 from kbd.service.project import Projector, WritePolicy
 from kbd.service.relating import RelationsWriter, read_relations
 from kbd.store.base_files import NoteFile
-from kbd.store.files import KeptFile
+from kbd.store.displaced import DISPLACED
 from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import day
 from kbd.store.pace import Pace
 from kbd.store.relations_cache import Related
-from kbd.store.rewrite import Quiet, save_conflict
+from kbd.store.rewrite import Quiet
 
-KEPT_SECONDS = 600.0
-"""For so long the inode that a write took out is looked at again: an editor may still write into it."""
-KEPT_MOST = 256
-"""So many of them stay open, the newest: a common process may have 1024 files open."""
-
+MERGE = "merge it by hand"
 MENDED_BY_HAND = frozenset({"relations_unreadable", "relations_refused", "write_failed"})
 
 Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
@@ -37,13 +34,12 @@ Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
 
 @dataclass(slots=True)
 class Writer:
-    """Writes files; keeps over passes what waits, and the inodes that came out of writes.
+    """Writes files; keeps over passes what waits.
 
     Attributes:
         frame: ledger and configuration.
         resync: brings the ledger in step with files just read or written under their locks.
         waiting: since when a file waits to be at rest (real clock).
-        kept: (until when, path, inode).
         relations: by path, a relations file as last parsed, with its stamp then.
         alarms: the sources in format alarm when last everything was looked at; asking the ledger looks at all files.
     """
@@ -51,7 +47,6 @@ class Writer:
     frame: Frame
     resync: Resync
     waiting: dict[str, float] = field(default_factory=dict)
-    kept: list[tuple[float, str, KeptFile]] = field(default_factory=list)
     relations: dict[str, tuple[tuple[int, ...], Related]] = field(default_factory=dict)
     alarms: set[str] | None = None
 
@@ -156,7 +151,6 @@ class Writer:
             spec.types,
             self.frame.config.decay.marker,
             lambda path: self._quiet(path, clock.real, immediate=immediate),
-            lambda path, kept: self._keep(clock, report, path, kept),
             sidecars=spec.sidecars,
         )
         settled = mover.settle(spec.id, lambda files: self.resync(spec, files, clock), clock.now)
@@ -189,8 +183,6 @@ class Writer:
                 self.frame.patience.beat()
                 report.written += written.entries
                 report.problems.extend(written.problems)
-                if written.kept is not None:
-                    self._keep(clock, report, path, written.kept)
 
     def _policy(self, *, immediate: bool) -> WritePolicy:
         config = self.frame.config
@@ -209,39 +201,26 @@ class Writer:
         pace = self._pace(immediate=immediate)
         return RelationsWriter(self.frame.ledger, self.frame.locks, pace, self.waiting, real)
 
-    def _keep(self, clock: Clock, report: PassReport, path: str, kept: KeptFile) -> None:
-        """Keep an inode for later looks; the oldest beyond the limit gets its last one."""
-        self.kept.append((clock.real + KEPT_SECONDS, path, kept))
-        if len(self.kept) > KEPT_MOST and self._save_late(clock, report, *self.kept[0][1:]):
-            self.kept.pop(0)[2].close()
-
     def _look_again(self, clock: Clock, report: PassReport) -> None:
-        """Save what an editor wrote into an inode that kbd had already replaced."""
-        left = []
-        for until, path, kept in self.kept:
-            if self._save_late(clock, report, path, kept) and until <= clock.real:
-                kept.close()
-            else:
-                left.append((until, path, kept))
-        self.kept = left
-
-    def _save_late(self, clock: Clock, report: PassReport, path: str, kept: KeptFile) -> bool:
-        """Save what is new in a kept inode beside its file; return False if that must be tried again."""
-        late = kept.late_bytes()
-        if late is None:
-            return True
-        try:
-            copy = save_conflict(path, late)
-        except (FileUnwritable, ChangedUnderneath) as exc:
+        """Save what an editor wrote into an inode that kbd had already replaced, and tell what was saved."""
+        DISPLACED.look()
+        report.problems.extend(self.tell(clock.now))
+        for path, exc in DISPLACED.faults():
             what = f"an editor's late text cannot be saved: {exc.what}"
             report.problems.append(Problem("write_failed", path, what, exc.hint or "free the disk or mend permissions"))
-            return False
-        kept.accept(late)
-        with self.frame.ledger.transaction():
-            self.frame.ledger.record_event(clock.now, "late_write_saved", detail=f"{path}: saved as {copy}")
-        what = f"an editor wrote over kbd; its text is in {copy}"
-        report.problems.append(Problem("write_conflict", path, what, "merge it by hand"))
-        return True
+
+    def tell(self, now: datetime) -> list[Problem]:
+        """Return, and note in the history, what was saved of editors' texts since it was last asked for."""
+        saved = DISPLACED.take_saved()
+        if saved:
+            with self.frame.ledger.transaction():
+                for one in saved:
+                    detail = f"{one.path}: saved as {one.copy}"
+                    self.frame.ledger.record_event(now, "late_write_saved", detail=detail)
+        return [
+            Problem("write_conflict", one.path, f"an editor wrote over kbd; its text is in {one.copy}", MERGE)
+            for one in saved
+        ]
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now`; a day if none waits."""
@@ -264,13 +243,11 @@ class Writer:
                 yield self.frame.config.write.every_seconds
 
     def close(self, clock: Clock | None) -> None:
-        """Let go of kept inodes, after a last look at them.
+        """Save what editors wrote late; the process waits for those who still write when it ends.
 
         Raises:
             FileUnwritable: the ledger takes no event; what an editor wrote late is saved by then.
         """
+        DISPLACED.look()
         if clock is not None:
-            self._look_again(clock, PassReport())
-        for _, _, kept in self.kept:
-            kept.close()
-        self.kept = []
+            self.tell(clock.now)

@@ -16,7 +16,7 @@ from kbd.errors import FileUnwritable, Refused, UsageError
 from kbd.store import relations as relations_file
 from kbd.store.locks import Locks
 from kbd.store.notes import is_archive
-from kbd.store.rewrite import Deferred, Quiet, Written, reason_to_wait, rewrite_held, save_conflict
+from kbd.store.rewrite import Deferred, Quiet, Written, reason_to_wait, rewrite_held
 from kbd.store.standing import Shelving, Stand, Standing, read_stand
 
 LOCK_SECONDS = 20.0
@@ -103,8 +103,6 @@ def _write(path: str, shelving: Shelving, wish: Wish, today: date, locks: Locks,
     if not isinstance(outcome, Written):
         reason = outcome.reason if isinstance(outcome, Deferred) else "nothing to write"
         raise Refused(reason, where=path, hint="try again when that is over")
-    if outcome.late is not None:
-        save_conflict(path, outcome.late)
     return _inserted(outcome.before or b"", shelving, wish, today)
 
 
@@ -133,8 +131,6 @@ def _relate(path: str, relations: Sequence[Relation], locks: Locks, quiet: Quiet
     if isinstance(outcome, Deferred):
         hint = "the entry was added; add its relations with `kbd relate`"
         raise Refused(outcome.reason, where=path, hint=hint)
-    if isinstance(outcome, Written) and outcome.late is not None:
-        save_conflict(path, outcome.late)
 
 
 def _relations(wish: Wish, older: Sequence[Standing], today: date) -> tuple[Relation, ...]:

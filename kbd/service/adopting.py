@@ -21,7 +21,7 @@ from kbd.store.blame import blame_days
 from kbd.store.files import read_regular
 from kbd.store.locks import Locks
 from kbd.store.notes import is_archive
-from kbd.store.rewrite import Deferred, Outcome, Quiet, Written, reason_to_wait, rewrite_held, save_conflict
+from kbd.store.rewrite import Deferred, Outcome, Quiet, Written, reason_to_wait, rewrite_held
 from kbd.store.standing import Shelving, Standing, read_stand
 
 LOCK_SECONDS = 20.0
@@ -292,8 +292,6 @@ def _done(path: str, outcome: Outcome) -> list[Written]:
         raise Refused(outcome.reason, where=path, hint="try again when that is over")
     if not isinstance(outcome, Written):
         return []
-    if outcome.late is not None:
-        save_conflict(path, outcome.late)
     return [outcome]
 
 

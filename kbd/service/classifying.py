@@ -11,7 +11,7 @@ from kbd.core.splice import Edit, apply
 from kbd.core.tagging import tag_edit
 from kbd.errors import Refused
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Written, rewrite, save_conflict
+from kbd.store.rewrite import Deferred, Written, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,4 @@ def write_tags(path: str, words: Vocabulary, locks: Locks, real_now: float) -> t
         raise Refused(outcome.reason, where=path, hint="try again when that is over")
     if not isinstance(outcome, Written):
         return [], None
-    if outcome.late is not None:
-        save_conflict(path, outcome.late)
     return done, outcome

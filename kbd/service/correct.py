@@ -14,13 +14,14 @@ from kbd.core.model import Entry, State
 from kbd.core.undoing import moved
 from kbd.errors import ChangedUnderneath, Refused, UsageError
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
-from kbd.store.files import read_regular, replace_file
+from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.counts import counted_references, recount
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.notes import is_archive
-from kbd.store.rewrite import Quiet, reason_to_wait, save_conflict
+from kbd.store.replacing import replace_file
+from kbd.store.rewrite import Quiet, reason_to_wait
 
 LOCK_SECONDS = 10.0
 
@@ -169,9 +170,7 @@ def forget(
         found, rest = splice.cut(data, entry)
         if found != block:
             raise ChangedUnderneath("the entry changed meanwhile", where=row.file, hint="look at it again")
-        done = replace_file(row.file, data, rest)
-        if done.late is not None:
-            save_conflict(row.file, done.late)
+        replace_file(row.file, data, rest)
         with ledger.transaction() as db:
             lessons.update_entry(db, row.id, gone_on=now.date(), moving=None)
             detail = f"from {row.file}:{row.line}, {len(block)} bytes"

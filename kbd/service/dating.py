@@ -11,7 +11,7 @@ from kbd.core.dating import Dated, Parse, insert_dates, undated
 from kbd.errors import ChangedUnderneath, FileUnreadable
 from kbd.store.blame import blame_days
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Written, rewrite, save_conflict
+from kbd.store.rewrite import Deferred, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,7 @@ def write_dates(proposal: DateProposal, locks: Locks, now: float) -> str:
         return proposal.dated
 
     outcome = rewrite(proposal.path, as_shown, locks, quiet_seconds=0, now=now)
-    match outcome:
-        case Deferred(reason):
-            return f"not now: {reason}"
-        case Written(late=bytes() as late):
-            return f"an editor wrote at the same moment; its text is in {save_conflict(proposal.path, late)}"
-        case _:
-            return ""
+    return f"not now: {outcome.reason}" if isinstance(outcome, Deferred) else ""
 
 
 def count(proposals: Sequence[DateProposal]) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from kbd.store import writers
 from kbd.store.base_files import read_base
 from kbd.store.files import read_regular
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Written, rewrite, save_conflict
+from kbd.store.rewrite import Deferred, rewrite
 from kbd.store.sidecars import MAX_BYTES, sidecar_of
 
 LOCK_SECONDS = 10.0
@@ -103,13 +103,9 @@ def write_detached(one: Detached, locks: Locks, parse: Parse, real_now: float) -
         return after
 
     outcome = rewrite(one.path, as_shown, locks, quiet_seconds=0, now=real_now)
-    match outcome:
-        case Deferred(reason):
-            raise Refused(reason, where=one.path, hint="try again when that is over")
-        case Written(late=bytes() as late):
-            return f"an editor wrote at the same moment; its text is in {save_conflict(one.path, late)}"
-        case _:
-            return ""
+    if isinstance(outcome, Deferred):
+        raise Refused(outcome.reason, where=one.path, hint="try again when that is over")
+    return ""
 
 
 def _bare(data: bytes, parse: Parse, marker: str) -> bytes:

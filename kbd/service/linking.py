@@ -12,7 +12,7 @@ from kbd.core.normal import normalise
 from kbd.errors import Refused, UsageError
 from kbd.store import relations as relations_file
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Quiet, Written, reason_to_wait, save_conflict
+from kbd.store.rewrite import Deferred, Quiet, reason_to_wait
 from kbd.store.standing import Shelving, Stand, read_stand
 
 LOCK_SECONDS = 20.0
@@ -111,7 +111,5 @@ def _write(path: str, relation: Relation, locks: Locks, real_now: float, *, dry_
     else:
         outcome = relations_file.write_held(path, [relation], locks, quiet)
         reason = outcome.reason if isinstance(outcome, Deferred) else None
-        if isinstance(outcome, Written) and outcome.late is not None:
-            save_conflict(path, outcome.late)
     if reason is not None:
         raise Refused(reason, where=path, hint="try again when that is over")

@@ -23,11 +23,12 @@ from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import notes
 from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe
-from kbd.store.files import KeptFile, Replaced, create_file, read_with_stat, replace_file
+from kbd.store.files import create_file, read_with_stat
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Quiet, reason_to_wait, save_conflict
+from kbd.store.replacing import replace_file
+from kbd.store.rewrite import Quiet, reason_to_wait
 
 LOCK_SECONDS = 10.0
 
@@ -58,7 +59,6 @@ class Mover:
         types: known entry types.
         marker: the dormancy marker, "" for none.
         quiet: when a file counts as at rest.
-        keep: takes each inode that came out of a write, with the path it had.
         sidecars: counters stand in files beside: a block moves as it is.
     """
 
@@ -67,7 +67,6 @@ class Mover:
     types: frozenset[str]
     marker: str
     quiet: Callable[[str], Quiet]
-    keep: Callable[[str, KeptFile], None]
     sidecars: bool = False
 
     def settle(self, base: int, resync: Resync, now: datetime) -> Settled:
@@ -183,9 +182,7 @@ class _Move:
         with self.mover.ledger.transaction():
             lessons.add_pair(db, row.id, row.pair)
             shown = None if row.state is State.ARCHIVED or not marker else row.state is State.DORMANT
-            lessons.update_entry(
-                db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown
-            )
+            lessons.update_entry(db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown)
             if self.mover.sidecars:
                 # The file beside the target says nothing of the entry yet, or what held when it last stood there.
                 lessons.update_entry(db, row.id, due_ref=None, wrote_ref=None, wrote_last=None, wrote_state=None)
@@ -221,14 +218,8 @@ class _Move:
         self.changes = []
 
     def _replace(self, path: str, new: bytes, entry: Entry) -> None:
-        done: Replaced = replace_file(path, self.texts[path], new)
+        done = replace_file(path, self.texts[path], new)
         self._wrote(path, new, done.mtime_ns, entry)
-        if done.kept is not None:
-            self.mover.keep(path, done.kept)
-        if done.late is not None:
-            copy = save_conflict(path, done.late)
-            what = f"an editor wrote while kbd did; its text is in {copy}"
-            self.done.problems.append(Problem("write_conflict", path, what, "merge it by hand"))
 
     def _wrote(self, path: str, data: bytes, mtime_ns: int, entry: Entry) -> None:
         def parse(text: bytes) -> Parsed:

@@ -18,12 +18,12 @@ from kbd.core.splice import Edit
 from kbd.core.undoing import of_edits
 from kbd.store import rewrite
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
-from kbd.store.files import KeptFile, read_regular
+from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.pace import Pace
-from kbd.store.rewrite import rewrite_held, save_conflict
+from kbd.store.rewrite import rewrite_held
 from kbd.store.sidecars import sidecar_of
 
 LOCK_SECONDS = 10.0
@@ -46,11 +46,10 @@ class WritePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one projection did: entries whose values were written, why a file had to wait, the inode that came out."""
+    """What one projection did: entries whose values were written, and why a file had to wait."""
 
     entries: int
-    problems: tuple[Problem, ...]
-    kept: KeptFile | None
+    problems: tuple[Problem, ...] = ()
 
 
 Resync = Callable[[NoteFile], None]
@@ -95,34 +94,22 @@ class Projector:
         row = self.ledger.db.execute("SELECT wrote_at, wrote_mtime_ns FROM notes WHERE path=?", (path,)).fetchone()
         seconds = self.seconds_to_wait(path, row["wrote_at"] if row else None)
         if seconds > 0:
-            return Written(0, (), None)
+            return Written(0)
         quiet = self.policy.pace.quiet(path, self.waiting, self.real_now, row["wrote_mtime_ns"] if row else None)
         job = _SidecarJob(self, path, resync) if self.policy.sidecars else _Job(self, path, resync)
         with self.locks.hold({path, job.target}, LOCK_SECONDS):
             outcome = rewrite_held(job.target, job.edit, self.locks, quiet, create=self.policy.sidecars)
         if isinstance(outcome, rewrite.Deferred):
-            return Written(
-                0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),), None
-            )
+            return Written(0, (Problem("write_deferred", path, outcome.reason, "kbd writes it as soon as it may"),))
         self.waiting.pop(path, None)
         if isinstance(outcome, rewrite.Unchanged):
-            return Written(0, (), None)
+            return Written(0)
         job.confirm(outcome)
-        return Written(len(job.due), _save_late(job.target, outcome), outcome.kept)
+        return Written(len(job.due))
 
     def seconds_to_wait(self, path: str, wrote_at: float | None) -> float:
         """Return for how long writes to a file are still collected; 0 if it may be written."""
         return self.policy.pace.seconds_to_wait(path, wrote_at, self.real_now)
-
-
-def _save_late(path: str, outcome: rewrite.Written) -> tuple[Problem, ...]:
-    """Save what an editor wrote at the last instant beside the file."""
-    if outcome.late is None:
-        return ()
-    copy = save_conflict(path, outcome.late)
-    return (
-        Problem("write_conflict", path, f"an editor wrote while kbd did; its text is in {copy}", "merge it by hand"),
-    )
 
 
 class _Job:

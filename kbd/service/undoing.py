@@ -16,14 +16,15 @@ from kbd.core.model import Entry, Metadata, Pair, State
 from kbd.core.undoing import Parse, between, revert
 from kbd.errors import ChangedUnderneath, Refused
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
-from kbd.store.files import read_regular, replace_file
+from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, lessons, undo
 from kbd.store.ledger.counts import recount, reference_days
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.ledger.undo import Act, WriteRow
 from kbd.store.locks import Locks
 from kbd.store.notes import is_archive
-from kbd.store.rewrite import Quiet, reason_to_wait, save_conflict
+from kbd.store.replacing import replace_file
+from kbd.store.rewrite import Quiet, reason_to_wait
 
 LOCK_SECONDS = 10.0
 DECIDED = frozenset({undo.COUNTERS, "archive", "restore"})
@@ -87,9 +88,7 @@ class Undoer:
                     self._decide(db, lessons.entry_row(db, entry), said, now, archive=is_archive(where))
             # What takes a block in comes before what lets it go: a crash in between leaves it in both.
             for one in sorted(reverted, key=lambda one: len(one.before) > len(one.after)):
-                done = replace_file(one.path, one.before, one.after)
-                if done.late is not None:
-                    save_conflict(one.path, done.late)
+                replace_file(one.path, one.before, one.after)
             self._confirm(act, wanted, now)
             resync([describe(one.path, one.after) for one in reverted])
         return reverted

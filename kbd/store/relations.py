@@ -11,7 +11,7 @@ from kbd.core.model import Problem, Relation
 from kbd.store.descriptors import StrPath
 from kbd.store.files import read_regular
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Outcome, Quiet, Written, rewrite_held, save_conflict
+from kbd.store.rewrite import Deferred, Outcome, Quiet, rewrite_held
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -63,8 +63,6 @@ def move_to_archive(path: StrPath, relations: Sequence[Relation], locks: Locks, 
         moved = write_held(archive, relations, locks, quiet)
         if isinstance(moved, Deferred):
             return moved
-        if isinstance(moved, Written) and moved.late is not None:
-            save_conflict(archive, moved.late)
         name = os.fspath(path)
         return rewrite_held(path, lambda data: relyaml.remove(data, relations, name), locks, quiet)
 

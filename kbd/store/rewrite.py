@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from kbd.errors import ChangedUnderneath
 from kbd.store import gitstate
 from kbd.store.descriptors import StrPath
-from kbd.store.files import KeptFile, Replaced, create_file, read_regular, read_with_stat, replace_file
+from kbd.store.files import create_file, read_with_stat
+from kbd.store.leases import has_writer
 from kbd.store.locks import Locks
+from kbd.store.replacing import replace_file
 
 MAX_BYTES = 64 << 20
 _CONFLICT_MARKER = re.compile(rb"^(<{7}|={7}(?=\r?$)|>{7})(?: .*)?\r?$", re.MULTILINE)
@@ -28,16 +30,12 @@ class Written:
         before: its content until now; None if it is new.
         data: its content.
         mtime_ns: its modification time; given as `own_mtime_ns` to the next rewrite, it is no sign of a person.
-        kept: the old inode, for a look at late writes of an editor; the caller closes it. None if there is none.
-        late: foreign content that came in at the last instant and is not in the file; merge it or save it.
     """
 
     path: str
     before: bytes | None
     data: bytes
     mtime_ns: int
-    kept: KeptFile | None
-    late: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +125,6 @@ def rewrite_held(
     raise ValueError("attempts must be at least 1")
 
 
-def save_conflict(path: StrPath, data: bytes) -> str:
-    """Save foreign content beside the file as `NAME.kbd-conflict.md` and return its path; idempotent.
-
-    A copy of other content keeps its name: the new one becomes `NAME.2.kbd-conflict.md`, and so on.
-
-    Raises:
-        FileUnwritable: the system refused.
-    """
-    stem, suffix = os.path.splitext(os.path.realpath(path))
-    like = path if os.path.exists(path) else None
-    number = 1
-    while True:
-        copy = f"{stem}{'' if number == 1 else f'.{number}'}.kbd-conflict{suffix}"
-        try:
-            return create_file(copy, data, like)
-        except ChangedUnderneath:
-            if os.path.lexists(copy) and read_regular(copy, MAX_BYTES) == data:
-                return copy
-        number += 1
-
-
 def has_conflict(data: bytes) -> bool:
     """Tell whether a version control's conflict markers stand in the file, the three in their order."""
     awaited = iter((b"<<<<<<<", b"=======", b">>>>>>>"))
@@ -184,12 +161,14 @@ def reason_to_wait(path: StrPath, data: bytes, mtime_ns: int | None, quiet: Quie
         age_seconds = quiet.now - mtime_ns / 1e9
         if abs(age_seconds) < quiet.seconds:
             return f"changed {max(age_seconds, 0):.0f} s ago"
+    if quiet.seconds > 0 and has_writer(path):
+        return "another program has it open for writing"
     return None
 
 
 def _put(path: StrPath, before: bytes | None, data: bytes) -> Written:
     if before is None:
         real = create_file(path, data)
-        return Written(real, None, data, os.stat(real).st_mtime_ns, None, None)
-    done: Replaced = replace_file(path, before, data)
-    return Written(done.real, before, data, done.mtime_ns, done.kept, done.late)
+        return Written(real, None, data, os.stat(real).st_mtime_ns)
+    done = replace_file(path, before, data)
+    return Written(done.real, before, data, done.mtime_ns)

@@ -1,97 +1,87 @@
-"""Temporary files beside a person's file: unpredictable, hidden from every glob, never left behind."""
+"""Temporary files beside a person's file: unpredictable, hidden from every glob, never left behind (see `sweeping`)."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
-from kbd.errors import FileUnreadable
-from kbd.store.descriptors import StrPath, directory, open_regular, unwritable, write_all
+from kbd.store.descriptors import write_all
 from kbd.store.locks import try_flock
 
-_NAME = re.compile(r"\.kbd-[0-9a-f]{32}\.tmp")
-# The heartbeat, the ledger's generation, a ledger or a backup being made, with SQLite's files beside it.
-_STATE_NAME = re.compile(r"\.(?:ledger\.db\.)?[0-9a-f]{12,16}\.tmp(?:-journal|-wal|-shm)?")
+_SHORT = 8
 # Editors written in JavaScript compare modification times in milliseconds.
 _MTIME_STEP_NS = 1_000_000
 
 
+@dataclass(slots=True)
+class Temporary:
+    """A new file with a name that nobody else knows.
+
+    Attributes:
+        name: its name in the directory.
+        carried: it has owner, access list, user attributes and mode of the file that it was to have them of.
+    """
+
+    name: str
+    carried: bool
+
+
 @contextmanager
-def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool = True) -> Iterator[str | None]:
+def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool = False) -> Iterator[Temporary]:
     """Hold a new, synced file with `data` in the directory; what has its name at the end is removed.
 
     Args:
         dir_fd: the directory.
         data: the content.
         pattern: an open file whose owner, access list, user attributes and mode it gets; None for the defaults.
-        carry_all: yield None, and write nothing, if it may not have them all.
-
-    Yields:
-        Its name.
+        carry_all: write nothing if it may not have them all.
     """
-    name = f".kbd-{secrets.token_hex(16)}.tmp"
+    made = Temporary(f".kbd-{secrets.token_hex(16)}.tmp", carried=True)
     mode = 0o666 if pattern is None else 0o600
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=dir_fd)
+    fd = os.open(made.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=dir_fd)
     try:
         mark_in_use(fd)
-        has_all = pattern is not None and _carry(pattern, fd)
-        carried = pattern is None or has_all or not carry_all
-        if carried:
+        made.carried = pattern is None or _carry(pattern, fd)
+        if made.carried or not carry_all:
             write_all(fd, data, 0)
             if pattern is not None:
-                if has_all:
+                if made.carried:
                     _carry_mode(pattern, fd)  # writing takes set-user-id away from all but root
                 step_mtime(fd, os.fstat(pattern).st_mtime_ns)
             os.fsync(fd)
-        yield name if carried else None
+        yield made
     finally:
         with suppress(FileNotFoundError):  # renamed
-            os.unlink(name, dir_fd=dir_fd)
+            os.unlink(made.name, dir_fd=dir_fd)
         os.close(fd)
 
 
-def sweep_temporaries(folder: StrPath) -> int:
-    """Remove the temporaries of dead writers from a directory and return their number; those in use stay.
+def label(made: Temporary, dir_fd: int, target: str, contents: tuple[bytes, bytes]) -> None:
+    """Give a temporary a name that tells whose name it is about to take, and what kbd knows of both contents.
 
-    Raises:
-        FileUnwritable: the directory is there and cannot be listed or written.
+    After a crash in the middle of an exchange the temporary's name may be that of a text which a person saved at the
+    same moment: what is neither of the two contents is no rubbish.
     """
-    swept = 0
-    with unwritable(folder), ExitStack() as stack:
-        try:
-            dir_fd = stack.enter_context(directory(folder))
-        except FileNotFoundError:
-            return 0
-        for name in os.listdir(dir_fd):
-            if _NAME.fullmatch(name) and _is_abandoned(name, dir_fd):
-                with suppress(FileNotFoundError):  # its writer finished just now
-                    os.unlink(name, dir_fd=dir_fd)
-                    swept += 1
-    return swept
+    marks = [target_mark(target), *map(content_mark, contents)]
+    name = f".kbd-{secrets.token_hex(8)}-{'-'.join(marks)}.tmp"
+    os.rename(made.name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    made.name = name
 
 
-def sweep_state(state_dir: Path) -> int:
-    """Remove what a killed daemon left half made in its state directory and return their number.
+def target_mark(name: str) -> str:
+    """Return what stands for a file's name in the name of a temporary: 8 hexadecimal digits."""
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:_SHORT]
 
-    For the holder of the instance lock only.
 
-    Raises:
-        FileUnwritable: the directory cannot be listed or written.
-    """
-    swept = 0
-    with unwritable(state_dir):
-        for folder in (state_dir, state_dir / "backups"):
-            left = [p for p in folder.iterdir() if _STATE_NAME.fullmatch(p.name)] if folder.is_dir() else []
-            for path in left:
-                path.unlink()
-            swept += len(left)
-    return swept
+def content_mark(data: bytes) -> str:
+    """Return what stands for a content there: 16 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def mark_in_use(fd: int) -> bool:
@@ -103,17 +93,6 @@ def mark_in_use(fd: int) -> bool:
         if error.errno in {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}:
             return False
         raise
-
-
-def _is_abandoned(name: str, dir_fd: int) -> bool:
-    try:
-        fd = open_regular(name, dir_fd=dir_fd)
-    except (FileNotFoundError, FileUnreadable):
-        return False
-    try:
-        return try_flock(fd)
-    finally:
-        os.close(fd)
 
 
 def step_mtime(fd: int, before_ns: int) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from kbd.errors import FileUnwritable
 from kbd.store.descriptors import strerror
-from kbd.store.files import create_file, read_regular, replace_file
+from kbd.store.files import create_file, read_regular
+from kbd.store.replacing import replace_file
 
 MAX_BYTES = 1 << 20
 _SECONDS = 60.0

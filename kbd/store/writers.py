@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from kbd.errors import ChangedUnderneath, FileUnreadable
-from kbd.store.files import create_file, read_with_stat, replace_file
+from kbd.store.files import create_file, read_with_stat
+from kbd.store.replacing import replace_file
 
 NAME = ".kbd-writer"
 LIVE_SECONDS = 1800.0
@@ -120,7 +121,7 @@ def claim(path: str, me: Writer, seen: Sightings, now: float, *, shared: bool) -
             if data is None:
                 create_file(path, new)
             else:
-                replace_file(path, data, new)
+                replace_file(path, data, new, look_again=False)
         except ChangedUnderneath:
             if attempt == ATTEMPTS:
                 raise

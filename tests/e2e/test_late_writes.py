@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, date
@@ -11,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from kbd.config import load_config
-from kbd.engine import Clock, Engine, writing
+from kbd.engine import Clock, Engine
 from kbd.errors import FileUnwritable
+from kbd.store import displaced
 from tests.e2e.world import World
 
 TODAY = date(2026, 6, 11)
@@ -73,7 +76,7 @@ def test_late_write_that_cannot_be_saved_is_told_and_saved_later(desk: Desk, mon
         desk.work()
         editor.write(LATE)
         with monkeypatch.context() as context:
-            context.setattr(writing, "save_conflict", full)
+            context.setattr(displaced, "save_conflict", full)
             desk.work()
         assert "write_failed" in desk.problems
         assert desk.copies() == []
@@ -81,16 +84,19 @@ def test_late_write_that_cannot_be_saved_is_told_and_saved_later(desk: Desk, mon
     assert [text.startswith(LATE) for text in desk.copies()] == [True]
 
 
-def test_inodes_that_stay_open_are_bounded_and_the_oldest_gets_a_last_look(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "KEPT_MOST", 3)
-    with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:
-        desk.work()
-        editor.write(LATE)
-        before = len(os.listdir("/dev/fd"))
-        for _ in range(4):
-            desk.work()
-        assert len(desk.engine.writer.kept) == 3
-        assert len(os.listdir("/dev/fd")) <= before
+def test_command_that_ends_waits_for_an_editor_that_has_the_file_open(desk: Desk) -> None:
+    note = desk.world.knowledge / "en.md"
+    desk.engine.close()
+    command = [sys.executable, "-m", "kbd", "--config", str(desk.world.root / "config.yaml"), "--state-dir"]
+    command += [str(desk.world.state), "add", "A lesson that a person adds", "x", "--file", str(note)]
+    with open(note, "r+b", buffering=0) as editor:
+        inode = os.fstat(editor.fileno()).st_ino
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as adding:
+            while note.stat().st_ino == inode and adding.poll() is None:
+                os.sched_yield()
+            editor.write(LATE)
+            editor.close()
+            said = adding.communicate(timeout=30)[1]
+    assert (adding.returncode, b"A lesson that a person adds" in note.read_bytes()) == (0, True), said
     assert [text.startswith(LATE) for text in desk.copies()] == [True]
+    assert "an editor wrote over kbd; its text is in" in said

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -18,8 +16,8 @@ import pytest
 
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, KbdError
 from kbd.store import files
-from kbd.store.files import create_file, read_regular, read_with_stat, replace_file
-from kbd.store.temporary import sweep_temporaries
+from kbd.store.files import create_file, read_regular, read_with_stat
+from kbd.store.replacing import replace_file
 
 NOBODY = 65534
 OLD, NEW = b"ref:7\n", b"ref:8\n"
@@ -97,7 +95,7 @@ def test_content_is_replaced_and_nothing_else_is_left(note: Path) -> None:
     done = replace_file(note, OLD, NEW)
     assert note.read_bytes() == NEW
     assert names(note.parent) == ["lessons.md"]
-    assert (done.real, done.late) == (str(note), None)
+    assert done.real == str(note)
     assert done.mtime_ns == note.stat().st_mtime_ns
 
 
@@ -135,7 +133,6 @@ def test_hard_link_is_kept(note: Path, new: bytes) -> None:
     done = replace_file(note, OLD, new)
     assert (note.read_bytes(), twin.read_bytes()) == (new, new)
     assert (note.stat().st_ino, twin.stat().st_ino) == (inode, inode)
-    assert done.kept is None
     assert done.mtime_ns == note.stat().st_mtime_ns != before
     assert names(note.parent) == ["lessons.md", "twin.md"]
 
@@ -214,7 +211,7 @@ def test_full_disk_leaves_the_old_content_and_no_trace(note: Path, linked: bool)
     before = names(note.parent)
     code = (
         "import sys, resource\n"
-        "from kbd.store.files import replace_file\n"
+        "from kbd.store.replacing import replace_file\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\n"
         "replace_file(sys.argv[1], b'x' * 6000, b'y' * 20000)\n"
     )
@@ -223,101 +220,6 @@ def test_full_disk_leaves_the_old_content_and_no_trace(note: Path, linked: bool)
     assert "File too large" in done.stderr
     assert note.read_bytes() == old
     assert names(note.parent) == before
-
-
-# --- what others write meanwhile -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def race(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Actions that others do right before each exchange of names, in order."""
-    actions: list[object] = []
-    exchange = files.exchange
-
-    def racing(one: str, other: str, *, dir_fd: int) -> bool:
-        action = actions.pop(0) if actions else None
-        if callable(action):
-            action()
-        return exchange(one, other, dir_fd=dir_fd)
-
-    monkeypatch.setattr(files, "exchange", racing)
-    return actions
-
-
-def test_late_write_in_place_is_put_back(note: Path, race: list[object]) -> None:
-    race.append(lambda: note.write_bytes(b"edited in place\n"))
-    inode = note.stat().st_ino
-    with pytest.raises(ChangedUnderneath):
-        replace_file(note, OLD, NEW)
-    assert (note.read_bytes(), note.stat().st_ino) == (b"edited in place\n", inode)
-    assert names(note.parent) == ["lessons.md"]
-
-
-def test_late_replacement_is_put_back(note: Path, race: list[object]) -> None:
-    def saved() -> None:
-        (note.parent / "theirs").write_bytes(b"saved by rename\n")
-        (note.parent / "theirs").rename(note)
-
-    race.append(saved)
-    with pytest.raises(ChangedUnderneath):
-        replace_file(note, OLD, NEW)
-    assert note.read_bytes() == b"saved by rename\n"
-    assert names(note.parent) == ["lessons.md"]
-
-
-def test_link_put_in_place_late_is_put_back(note: Path, race: list[object]) -> None:
-    def linked() -> None:
-        note.unlink()
-        note.symlink_to("elsewhere")
-
-    race.append(linked)
-    with pytest.raises(ChangedUnderneath):
-        replace_file(note, OLD, NEW)
-    assert os.readlink(note) == "elsewhere"
-    assert names(note.parent) == ["lessons.md"]
-
-
-def test_late_removal_is_not_undone(note: Path, race: list[object]) -> None:
-    race.append(note.unlink)
-    with pytest.raises(ChangedUnderneath):
-        replace_file(note, OLD, NEW)
-    assert names(note.parent) == []
-
-
-def test_write_on_top_of_the_new_content_stays_the_earlier_is_handed_over(note: Path, race: list[object]) -> None:
-    race += [lambda: note.write_bytes(b"first\n"), lambda: note.write_bytes(NEW + b"second\n")]
-    done = replace_file(note, OLD, NEW)
-    assert note.read_bytes() == NEW + b"second\n"
-    assert done.late == b"first\n"
-    assert names(note.parent) == ["lessons.md"]
-
-
-def test_without_exchange_a_late_write_in_place_is_handed_over(note: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unsupported(*_: object, dir_fd: int) -> bool:
-        note.write_bytes(b"edited in place\n")
-        return False
-
-    monkeypatch.setattr(files, "exchange", unsupported)
-    done = replace_file(note, OLD, NEW)
-    assert (note.read_bytes(), done.late) == (NEW, b"edited in place\n")
-    assert names(note.parent) == ["lessons.md"]
-
-
-def test_write_into_the_old_inode_is_seen_once_each(note: Path) -> None:
-    with note.open("r+b", buffering=0) as editor:
-        done = replace_file(note, OLD, NEW)
-        assert done.kept is not None
-        assert done.kept.late_bytes() is None
-        editor.write(b"REF")
-        assert done.kept.late_bytes() == b"REF:7\n"
-        assert done.kept.late_bytes() == b"REF:7\n", "what was not accepted is told again"
-        done.kept.accept(b"REF:7\n")
-        assert done.kept.late_bytes() is None
-        editor.truncate(0)
-        assert done.kept.late_bytes() == b""
-    done.kept.close()
-    done.kept.close()
-    assert note.read_bytes() == NEW
 
 
 # --- new files -----------------------------------------------------------------------------------------------
@@ -342,83 +244,6 @@ def test_name_that_is_taken_is_not_written(note: Path, monkeypatch: pytest.Monke
     assert note.read_bytes() == OLD
     assert create_file(note.parent / "new.md", NEW) == str(note.parent / "new.md")
     assert names(note.parent) == ["lessons.md", "link.md", "new.md"]
-
-
-# --- temporaries ---------------------------------------------------------------------------------------------
-
-STOPPED_WRITER = """
-import os, sys, time
-from kbd.store import files
-real = files.exchange
-def stop(one, other, *, dir_fd):
-    if sys.argv[2] == "after":
-        real(one, other, dir_fd=dir_fd)
-    print("here", flush=True)
-    time.sleep(60)
-files.exchange = stop
-files.replace_file(sys.argv[1], b"ref:7\\n", b"ref:8\\n")
-"""
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_temporary_of_a_killed_writer_is_swept_and_that_of_a_live_one_is_not(note: Path, moment: str) -> None:
-    command = [sys.executable, "-c", STOPPED_WRITER, str(note), moment]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        assert len(names(note.parent)) == 2
-        assert sweep_temporaries(note.parent) == 0
-        writer.send_signal(signal.SIGKILL)
-    [left] = [name for name in names(note.parent) if name != "lessons.md"]
-    assert left.startswith(".kbd-")
-    assert sweep_temporaries(note.parent) == 1
-    assert names(note.parent) == ["lessons.md"]
-    assert note.read_bytes() == (NEW if moment == "after" else OLD)
-
-
-def test_sweep_takes_nothing_but_its_own_kind(tmp_path: Path) -> None:
-    own = ".kbd-" + "0" * 32 + ".tmp"
-    others = [".kbd-mine.tmp", "kbd-" + "0" * 32 + ".tmp", own + "~", "lessons.md"]
-    for name in [own, *others]:
-        (tmp_path / name).write_bytes(b"")
-    link = ".kbd-" + "1" * 32 + ".tmp"
-    (tmp_path / link).symlink_to("lessons.md")
-    os.mkfifo(tmp_path / (".kbd-" + "2" * 32 + ".tmp"))
-    assert sweep_temporaries(tmp_path) == 1
-    assert names(tmp_path) == sorted([link, ".kbd-" + "2" * 32 + ".tmp", *others])
-    assert sweep_temporaries(tmp_path / "none") == 0
-
-
-def test_no_write_of_an_agent_that_locks_nothing_is_undone(note: Path) -> None:
-    rounds = 200
-    note.write_bytes(b"kbd:0000\nagent:0000\n")
-    agent = (
-        "import os, re, sys\n"
-        "path = sys.argv[1]\n"
-        "for n in range(1, int(sys.argv[2]) + 1):\n"
-        "    while True:\n"
-        "        seen = os.stat(path).st_ino\n"
-        "        text = open(path, 'rb').read()\n"
-        "        new = re.sub(rb'agent:\\d+', b'agent:%04d' % n, text)\n"
-        "        open(path + '.agent', 'wb').write(new)\n"
-        "        if open(path, 'rb').read() == text:\n"
-        "            os.rename(path + '.agent', path)\n"
-        "            break\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", agent, str(note), str(rounds)]) as other:
-        for n in range(1, rounds + 1):
-            written = False
-            while not written:
-                text = note.read_bytes()
-                try:
-                    replace_file(note, text, re.sub(rb"kbd:\d+", b"kbd:%04d" % n, text))
-                    written = True
-                except ChangedUnderneath:
-                    written = False
-        assert other.wait(timeout=30) == 0
-    # The agent's rename may undo a write of kbd's; kbd's may undo none of the agent's.
-    assert b"agent:%04d" % rounds in note.read_bytes()
-    assert names(note.parent) == ["lessons.md"]
 
 
 def unprivileged(action: Callable[[], object]) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from kbd.errors import ChangedUnderneath, LockTimeout
+from kbd.store.conflicts import save_conflict
 from kbd.store.locks import Locks
-from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, has_conflict, rewrite, rewrite_held, save_conflict
+from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, has_conflict, rewrite, rewrite_held
 
 NOW = 1_800_000_000.0
 
@@ -38,7 +39,7 @@ def note(tmp_path: Path) -> Path:
 def test_edited_content_is_written(note: Path, locks: Locks) -> None:
     done = rewrite(note, bytes.upper, locks, quiet_seconds=5, now=NOW)
     assert isinstance(done, Written)
-    assert (done.before, done.data, done.late) == (b"one\n", b"ONE\n", None)
+    assert (done.before, done.data) == (b"one\n", b"ONE\n")
     assert (note.read_bytes(), done.mtime_ns) == (b"ONE\n", note.stat().st_mtime_ns)
 
 
@@ -176,6 +177,7 @@ WRITER = """
 import re, sys, time
 from pathlib import Path
 from kbd.store.locks import Locks
+from kbd.store.conflicts import save_conflict
 from kbd.store.rewrite import rewrite
 path, state, name, rounds = sys.argv[1], Path(sys.argv[2]), sys.argv[3].encode(), int(sys.argv[4])
 for n in range(1, rounds + 1):

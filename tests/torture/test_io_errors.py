@@ -16,7 +16,7 @@ import pytest
 from kbd.config import load_config
 from kbd.engine import Clock, Engine
 from kbd.errors import KbdError
-from kbd.store import files
+from kbd.store import files, replacing
 from kbd.store.locks import InstanceLock
 from tests.e2e.killing import run
 from tests.e2e.world import World
@@ -142,7 +142,8 @@ def test_move_whose_last_sync_failed_is_finished_by_the_same_process(monkeypatch
 
     with folder() as root:
         scenario = Scenario(root, 35)
-        monkeypatch.setattr(files, "_sync_directory", sync)
+        for module in (files, replacing):
+            monkeypatch.setattr(module, "sync_directory", sync)
         assert two_passes(scenario.world, lambda: None) == 0
         assert not (faults := scenario.faults()), "\n".join(faults)
 

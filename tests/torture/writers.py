@@ -192,7 +192,7 @@ class Person:
             return
         self.renamed(path)
         aside = self.words[path].pop()
-        committed = self.git("commit", "-qam", "aside", "--", path.name)
+        committed = self.git("commit", "-qm", "aside", "--", path.name)
         if not self._switch("main") or not committed:
             return
         other = self.rng.choice([p for p in self.words if p != path])

@@ -22,7 +22,8 @@ from kbd.errors import Refused
 from kbd.service.graph.reading import Place
 from kbd.store import eventlog
 from kbd.store.eventlines import Line
-from kbd.store.files import create_file, read_regular, replace_file
+from kbd.store.files import create_file, read_regular
+from kbd.store.replacing import replace_file
 
 MAX_BYTES = 1 << 32
 _LOCK_SECONDS = 10.0

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from kbd.core.normal import normalise
 from kbd.store.descriptors import unwritable
+from kbd.store.ledger.backups import back_up, backups
 from kbd.store.ledger.counts import recount
-from kbd.store.ledger.database import LEDGER_NAME, Ledger, back_up, backups
+from kbd.store.ledger.database import LEDGER_NAME, Ledger
 from kbd.store.ledger.facts import entries_of_message
 from kbd.store.ledger.tellings import forget_tellings
-from kbd.store.temporary import sweep_state
+from kbd.store.sweeping import sweep_state
 
 _DIGEST_BYTES = 20
 _TELLING = 8

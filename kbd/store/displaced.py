@@ -1,0 +1,178 @@
+"""What a write takes a name from stays open for a while: an editor may have it open, and still write into it.
+
+What is found in such an inode and stands nowhere else is saved beside its file: at once if it is there when the inode
+comes out, else when it is looked at again. One list serves the whole process, whichever part of it wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from kbd.errors import ChangedUnderneath, FileUnwritable, KbdError
+from kbd.store.conflicts import save_conflict
+from kbd.store.descriptors import read_fd
+from kbd.store.leases import is_being_written
+
+KEPT_SECONDS = 600.0
+"""For so long an inode is looked at again, unless nobody can be writing into it."""
+KEPT_MOST = 256
+"""So many of them stay open, the newest: a common process may have 1024 files open."""
+LINGER_SECONDS = 5.0
+"""For so long a process that ends waits for those who still have such an inode open for writing."""
+_TICK_NS = 2_000_000_000
+_POLL_SECONDS = 0.05
+
+
+class KeptFile:
+    """An inode that lost its name, open for a second look; once closed, it is gone."""
+
+    def __init__(self, fd: int, known: Iterable[bytes]) -> None:
+        """Take over `fd`, opened for reading; a content that is one of `known` is safe elsewhere, and no news."""
+        self._fd = fd
+        self._stamp: tuple[int, int, int] | None = None
+        self._known = {hashlib.sha256(data).digest() for data in known}
+
+    def _content(self) -> bytes:
+        return read_fd(self._fd, os.fstat(self._fd).st_size)
+
+    def late_bytes(self) -> bytes | None:
+        """Return the content if someone has written to it and what it says is no known text, else None."""
+        seen, now_ns = os.fstat(self._fd), time.time_ns()
+        stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+        if stamp == self._stamp:
+            return None
+        data = self._content()
+        if hashlib.sha256(data).digest() not in self._known:
+            return data
+        # A write within the same tick of the file system's clock would leave the stamp as it is.
+        self._stamp = stamp if now_ns - seen.st_ctime_ns > _TICK_NS else None
+        return None
+
+    def accept(self, data: bytes) -> None:
+        """Take this content, which is safe elsewhere, for no news any more."""
+        self._known.add(hashlib.sha256(data).digest())
+
+    def is_being_written(self) -> bool | None:
+        """Tell whether someone has it open for writing; None where that cannot be told."""
+        return is_being_written(self._fd)
+
+    def close(self) -> None:
+        """Let the inode go; idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What an editor wrote into the inode that had the name `path` is in `copy`."""
+
+    path: str
+    copy: str
+
+
+@dataclass(slots=True)
+class _Held:
+    path: str
+    inode: KeptFile
+    since: float
+    fault: KbdError | None = None
+
+
+@dataclass(slots=True)
+class Displaced:
+    """The inodes that lost their names.
+
+    Attributes:
+        clock: seconds that never go back.
+        wait: called with the seconds to wait for an editor.
+        saved: what was saved and is still to be told; `take_saved` empties it.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+    saved: list[Saved] = field(default_factory=list)
+    _held: list[_Held] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Return how many inodes are open."""
+        return len(self._held)
+
+    def put(self, path: str, inode: KeptFile) -> None:
+        """Take an inode over, and save what stands nowhere else in it; a failure is tried again at each look."""
+        self._held.append(_Held(path, inode, self.clock()))
+        self._is_safe(self._held[-1])
+        while len(self._held) > most_open() and self._is_safe(self._held[0]):
+            self._held.pop(0).inode.close()
+
+    def look(self) -> None:
+        """Save what was written meanwhile; let go of inodes that nobody has open for writing, or that are old."""
+        left = []
+        for held in self._held:
+            if self._is_safe(held) and self._is_over(held):
+                held.inode.close()
+            else:
+                left.append(held)
+        self._held = left
+
+    def take_saved(self) -> list[Saved]:
+        """Return what was saved since the last call."""
+        told, self.saved = self.saved, []
+        return told
+
+    def faults(self) -> list[tuple[str, KbdError]]:
+        """Return the paths whose late text could not be saved when last tried, and why."""
+        return [(held.path, held.fault) for held in self._held if held.fault is not None]
+
+    def finish(self) -> list[str]:
+        """Wait for a few seconds for those who still write, look a last time, and let all go.
+
+        Returns:
+            The files that someone still has open as they were before a write: what is written there now is lost.
+        """
+        ends = self.clock() + LINGER_SECONDS
+        while (busy := self._busy()) and self.clock() < ends:
+            self.wait(_POLL_SECONDS)
+            self.look()
+        self.look()
+        for held in self._held:
+            held.inode.close()
+        self._held = []
+        return busy
+
+    def _busy(self) -> list[str]:
+        return sorted({held.path for held in self._held if held.inode.is_being_written() is True})
+
+    def _is_over(self, held: _Held) -> bool:
+        age = self.clock() - held.since
+        # Whoever opened it by its name just before the write may not be known as a writer yet.
+        return age >= KEPT_SECONDS or (age * 1e9 > _TICK_NS and held.inode.is_being_written() is False)
+
+    def _is_safe(self, held: _Held) -> bool:
+        """Save what is new beside its file; return False if that must be tried again."""
+        held.fault = None
+        late = held.inode.late_bytes()
+        if late is None:
+            return True
+        try:
+            copy = save_conflict(held.path, late)
+        except (FileUnwritable, ChangedUnderneath) as exc:
+            held.fault = exc
+            return False
+        held.inode.accept(late)
+        self.saved.append(Saved(held.path, copy))
+        return True
+
+
+def most_open() -> int:
+    """Return how many inodes may stay open: a quarter of the files that this process may open, and at least eight."""
+    return max(8, min(KEPT_MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4))
+
+
+DISPLACED = Displaced()
+"""Of this process."""
