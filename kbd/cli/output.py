@@ -15,6 +15,7 @@ import click
 from kbd.core.normal import width
 from kbd.core.redact import printable
 from kbd.errors import UsageError
+from kbd.streams import talk
 
 _FAMILIAR_WIDTH = 100
 _UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -45,7 +46,7 @@ def emit(line: str = "") -> None:
 
 def say(text: str) -> None:
     """Print talk on stderr."""
-    click.echo(printable(text, keep_lines=True), err=True)
+    talk(printable(text, keep_lines=True))
 
 
 def confirmed(question: str) -> bool:
