@@ -21,7 +21,7 @@ from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, is_one_file, register
 from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
-from kbd.sources.contract import FileKind, PlacedFormat, SourceFormat, SupersededFormat
+from kbd.sources.contract import FileKind, SourceFormat, placed, superseding
 from kbd.store import batches, scan
 from kbd.store.descriptors import is_utf8, shown
 from kbd.store.knowledge_paths import KnowledgePaths
@@ -34,7 +34,7 @@ from kbd.store.sidecars import sidecar_of
 DAY_SECONDS = 86400.0
 ATTEMPTS = 5
 """So often a source is begun anew in a pass because a command of the user changed entries meanwhile."""
-TOGETHER_FILES, TOGETHER_BYTES = 512, 1 << 20
+TOGETHER_FILES, TOGETHER_BYTES = 2048, 1 << 20
 """What one commit may hold of several small files: waiting for the disk at each of 100,000 takes an hour."""
 BEAT_FILES = 1000
 """A scan that has seen so many more files, or folders, has made progress."""
@@ -127,7 +127,8 @@ class TranscriptReader:
 
 
 def _is_in_projects(source: SourceFormat) -> bool:
-    return isinstance(source, PlacedFormat) and source.in_projects
+    form = placed(source)
+    return form is not None and form.in_projects
 
 
 @dataclass(slots=True)
@@ -314,7 +315,8 @@ class _SourcePass:
             return True
         if item.kind is FileKind.ZSTD:  # it is being packed or unpacked: the plain file is the newer one
             return os.path.lexists(item.path.removesuffix(".zst"))
-        named = self.spec.format.superseded_by(item.relpath) if isinstance(self.spec.format, SupersededFormat) else None
+        form = superseding(self.spec.format)
+        named = None if form is None else form.superseded_by(item.relpath)
         return named is not None and os.path.lexists(os.path.join(self.spec.root, named))
 
 

@@ -36,9 +36,10 @@ def register(ledger: Ledger, source: int, session_prefix: str, found: Found[File
             born = birth_time_ns(found.path)
             session = f"{session_prefix}:{text_session(found.relpath)}" if is_text else ""
             row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, session)
-        elif not _is_in_place(row, found):
-            transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
-        row = transcripts.file_row(db, row.id)
+        else:
+            if not _is_in_place(row, found):
+                transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
+            row = transcripts.file_row(db, row.id)
         if not begins:
             return row
         return recognise(db, row) if row.head is None and row.offset == 0 else follow_growth(db, row)

@@ -179,7 +179,7 @@ class Ingest:
         if row.position is not None and row.position.offset and not tail.holds(found.path, row.position):
             with self.ledger.transaction():
                 row = recognise(self.db, transcripts.begin_anew(self.db, row)) if source.is_text else row
-        return row, tail.begin(found.path)
+        return row, Position(found.dev, found.ino, size=found.size, mtime_ns=found.mtime_ns)
 
 
 class _Batch:
@@ -211,7 +211,8 @@ class _Batch:
         self.census = census([*decoded, still_open], self.ingest.latest, self.ingest.now)
         closed = [message for one in decoded if one.messages for message in self._read_of(one.messages)]
         growing = self._read_of(still_open.messages)
-        self.dirty |= self.identity.note(closed, growing, from_start=from_start)
+        again = from_start and self.row.position is not None
+        self.dirty |= self.identity.note(closed, growing, again=again)
         said = [*closed, *growing]
         self.known = facts.known_messages(self.db, self.source.format.agent, {m.native_id for m in said})
         self.messages += len(said)
@@ -237,6 +238,8 @@ class _Batch:
 
     def _read_of(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages that may be read, in the place of their transcript if they name no other."""
+        if not messages:
+            return []
         if self.place is not None:
             messages = [replace(one, cwd=self.place) if one.cwd is None else one for one in messages]
         return self.identity.in_trunks(messages, self._is_read)
@@ -253,11 +256,12 @@ class _Batch:
         unknown, malformed = kinds.get(RecordKind.UNKNOWN, 0), kinds.get(RecordKind.MALFORMED, 0)
         tally = Tally(self.records, self.messages, unknown, malformed, oversize)
         state = self.decoder.state()
-        transcripts.save_progress(self.db, self.row.id, position, state, tally, newest, today, from_start=from_start)
-        if self.found.kind is not FileKind.DOCUMENT:
-            transcripts.save_silence(self.db, self.row.id, self.silence)
-        transcripts.note_activity(self.db, self.source.id, self.census.days, self.sessions.items(), newest)
-        self.ingest.counting.count(self.dirty)
+        silence = None if self.found.kind is FileKind.DOCUMENT else self.silence
+        transcripts.save_progress(
+            self.db, self.row.id, position, state, silence, tally, newest, today, from_start=from_start
+        )
+        transcripts.note_sessions(self.db, self.source.id, self.sessions.items())
+        self.ingest.counting.count(self.dirty, self.source.id, self.census)
 
     def _message(self, message: Message) -> None:
         told = message.at.astimezone(UTC) if message.at else self.ingest.now

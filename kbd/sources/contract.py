@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Protocol, runtime_checkable
 
 from kbd.core.model import Decoded, Message, Record, RecordKind
@@ -39,6 +40,10 @@ class Decoder(Protocol):
 
 class SourceFormat(Protocol):
     """One agent's way of writing transcripts."""
+
+    def __hash__(self) -> int:
+        """What a format can is asked once."""
+        ...
 
     @property
     def agent(self) -> str:
@@ -127,6 +132,27 @@ class PlacedFormat(SourceFormat, Protocol):
         `relpath` is from the root, `path` absolute; `read` returns a small file, named from the root, if it is there.
         """
         ...
+
+
+# A protocol is checked attribute by attribute, which for each of many small files costs as much as reading it.
+
+
+@cache
+def superseding(source: SourceFormat) -> SupersededFormat | None:
+    """Return a format as one whose old files may be superseded, None if it is not."""
+    return source if isinstance(source, SupersededFormat) else None
+
+
+@cache
+def placed(source: SourceFormat) -> PlacedFormat | None:
+    """Return a format as one whose transcripts are placed where their sessions work, None if it is not."""
+    return source if isinstance(source, PlacedFormat) else None
+
+
+@cache
+def accompanied(source: SourceFormat) -> CompanionFormat | None:
+    """Return a format as one whose documents have companions, None if it is not."""
+    return source if isinstance(source, CompanionFormat) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kbd.errors import FileUnreadable
-from kbd.sources.contract import CompanionFormat, DatabaseFormat, FileKind, PlacedFormat, SourceFormat
+from kbd.sources.contract import DatabaseFormat, FileKind, SourceFormat, accompanied, placed
 from kbd.sources.jsonl import read_value
 from kbd.store import tail
 from kbd.store.documents import DocumentSpec, read_beside, read_document
@@ -55,9 +55,8 @@ def workplace_of(found: Found[FileKind], source: SourceFormat, root: str) -> str
     Raises:
         FileUnreadable: a file that could tell cannot be read.
     """
-    if not isinstance(source, PlacedFormat):
-        return None
-    return source.workplace(found.relpath, found.path, partial(read_beside, root))
+    form = placed(source)
+    return None if form is None else form.workplace(found.relpath, found.path, partial(read_beside, root))
 
 
 def version_of(found: Found[FileKind]) -> tuple[int, int]:
@@ -78,7 +77,8 @@ def version_of(found: Found[FileKind]) -> tuple[int, int]:
 
 
 def _spec(source: SourceFormat, found: Found[FileKind], root: str, max_record: int) -> DocumentSpec:
-    companions = partial(source.companions, found.relpath) if isinstance(source, CompanionFormat) else None
+    form = accompanied(source)
+    companions = None if form is None else partial(form.companions, found.relpath)
     return DocumentSpec(root, companions, _is_whole, max_record * DOCUMENT_RECORDS)
 
 

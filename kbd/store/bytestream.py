@@ -53,11 +53,11 @@ class PlainStream:
 
     damage: str | None = None
 
-    def __init__(self, fd: int, path: StrPath) -> None:
+    def __init__(self, fd: int, seen: os.stat_result, path: StrPath) -> None:
         """Read from a descriptor that stays the opener's; the path is for messages."""
         self._fd = fd
         self._path = path
-        self.refresh()
+        self.seen = seen
 
     def refresh(self) -> None:
         """See `ByteStream.refresh`."""
@@ -95,12 +95,12 @@ class CompressedStream:
     magic: ClassVar[bytes]
     faults: ClassVar[tuple[type[Exception], ...]]
 
-    def __init__(self, fd: int, path: StrPath) -> None:
+    def __init__(self, fd: int, seen: os.stat_result, path: StrPath) -> None:
         """Read from a descriptor that stays the opener's; the path is for messages."""
         self._fd = fd
         self._path = path
         self._raw = os.fdopen(fd, "rb", closefd=False)
-        self.refresh()
+        self.seen = seen
         self._rewind()
 
     def close(self) -> None:
@@ -190,20 +190,20 @@ def open_bytes(path: StrPath) -> Iterator[ByteStream]:
 
     Raises FileNotFoundError if it is absent, FileUnreadable if it is not a regular file or cannot be read.
     """
-    fd = _open_regular(path)
+    fd, seen = _open_regular(path)
     try:
         head = _pread(fd, 4, 0, path)
         packed = next((kind for kind in (GzipStream, ZstdStream) if head.startswith(kind.magic)), None)
         if packed is None:
-            yield PlainStream(fd, path)
+            yield PlainStream(fd, seen, path)
         else:
-            with closing(packed(fd, path)) as stream:
+            with closing(packed(fd, seen, path)) as stream:
                 yield stream
     finally:
         os.close(fd)
 
 
-def _open_regular(path: StrPath) -> int:
+def _open_regular(path: StrPath) -> tuple[int, os.stat_result]:
     try:
         # Looked at first, as opening alone may act on a device or wake the writer of a FIFO.
         if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -213,8 +213,9 @@ def _open_regular(path: StrPath) -> int:
         raise
     except OSError as error:
         raise _unreadable(path, error) from error
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
+    seen = os.fstat(fd)
+    if stat.S_ISREG(seen.st_mode):
+        return fd, seen
     os.close(fd)
     raise _irregular(path)
 

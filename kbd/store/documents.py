@@ -10,7 +10,9 @@ import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from kbd.core.model import Record
 from kbd.errors import FileUnreadable

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
 
 from kbd.store.bytestream import GUARD_BYTES, HEAD_BYTES, ByteStream
 from kbd.store.identity import device, inode, modified_ns
@@ -16,8 +19,7 @@ from kbd.store.identity import device, inode, modified_ns
 _EMPTY_SHA = hashlib.sha256().hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(msgspec.Struct, frozen=True):
     """Where reading of one file stands.
 
     Attributes:
@@ -92,11 +94,11 @@ def compare_content(stream: ByteStream, position: Position) -> Verdict:
     return Verdict.CONTINUES if known else Verdict.REWRITTEN
 
 
-def sealed(stream: ByteStream, position: Position) -> Position:
-    """Return the position with the digests that recognise the file at its offset."""
+def sealed(read: Callable[[int, int], bytes], position: Position) -> Position:
+    """Return the position with the digests that recognise the file at its offset; `read` as `ByteStream.read`."""
     head_len = min(HEAD_BYTES, position.offset)
     guard_len = min(GUARD_BYTES, position.offset)
-    head, guard = stream.read(0, head_len), stream.read(position.offset - guard_len, guard_len)
+    head, guard = read(0, head_len), read(position.offset - guard_len, guard_len)
     return replace(position, head_len=head_len, head_sha=_sha(head), guard_len=guard_len, guard_sha=_sha(guard))
 
 

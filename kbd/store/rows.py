@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from kbd.core.model import Record
 from kbd.errors import FileUnreadable

@@ -9,9 +9,12 @@ import sys
 
 _AT_FDCWD = -100
 _STATX_BTIME = 0x800
-_STATX_BYTES = 256
-_BTIME_OFFSET = 80
+_Statx = ctypes.c_char * 256
+_FOUND = struct.Struct("=I76xqI")
+"""Its mask, and at byte 80 the birth time."""
 _STATX = getattr(ctypes.CDLL(None), "statx", None)  # missing in a C library older than glibc 2.28, and elsewhere
+if _STATX is not None:
+    _STATX.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, _Statx)
 
 
 def birth_time_ns(path: str | os.PathLike[str]) -> int | None:
@@ -35,10 +38,9 @@ def _stat_birth_time_ns(path: str | os.PathLike[str]) -> int | None:
 def _linux_birth_time_ns(path: bytes) -> int | None:
     if _STATX is None or b"\0" in path:
         return None
-    found = ctypes.create_string_buffer(_STATX_BYTES)
-    if _STATX(_AT_FDCWD, ctypes.c_char_p(path), 0, ctypes.c_uint(_STATX_BTIME), found) != 0:
+    found = _Statx()
+    if _STATX(_AT_FDCWD, path, 0, _STATX_BTIME, found) != 0:
         return None
-    mask = struct.unpack_from("=I", found, 0)[0]
-    seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_OFFSET)
+    mask, seconds, nanoseconds = _FOUND.unpack_from(found)
     known = mask & _STATX_BTIME and (seconds, nanoseconds) != (0, 0)
     return int(seconds) * 1_000_000_000 + int(nanoseconds) if known else None

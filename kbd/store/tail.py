@@ -7,7 +7,10 @@ harmless. A position saves work and never decides what counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
 
 from kbd.core.model import Record
 from kbd.store.bytestream import ByteStream, StrPath, open_bytes
@@ -145,6 +148,7 @@ def read_batches(
             if not more:
                 return
             del batch  # never held beside the next one
+            stream.refresh()
 
 
 def common_prefix(path_a: StrPath, path_b: StrPath, limit: int) -> int:
@@ -188,7 +192,6 @@ def cut_records(window: bytes, start: int, *, skipping: bool, max_record: int) -
 def _next_batch(
     stream: ByteStream, position: Position, now: float, accept_last: AcceptLast | None, limit: int, max_record: int
 ) -> Batch:
-    stream.refresh()
     verdict = compare(stream, position)
     start = position if verdict is Verdict.CONTINUES else at_start(stream)
     start = _behind_accepted_line(stream, start)
@@ -206,13 +209,19 @@ def _next_batch(
             moved = replace(moved, tail_start=moved.offset, offset=behind, pending_since=None)
     return Batch(
         records,
-        sealed(stream, moved),
+        sealed(partial(_read_again, stream, start.offset, window), moved),
         restarted=None if verdict is Verdict.CONTINUES else verdict,
         oversize=cut.oversize,
         more=not ended,
         lag_bytes=stream.left(moved.offset),
         damage=stream.damage,
     )
+
+
+def _read_again(stream: ByteStream, begin: int, window: bytes, start: int, size: int) -> bytes:
+    """Return the bytes from `start` on, out of the window that stands at `begin` if it holds them."""
+    at = start - begin
+    return window[at : at + size] if 0 <= at <= len(window) - size else stream.read(start, size)
 
 
 def _behind_accepted_line(stream: ByteStream, start: Position) -> Position:

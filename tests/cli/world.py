@@ -152,6 +152,5 @@ class Books:
         named = [(f"quiet-{number}", day) for number in range(sessions)]
         with self.ledger.transaction() as db:
             self.transcript(records=100, messages=90)
-            transcripts.note_activity(
-                db, self.source, [day], named, datetime(day.year, day.month, day.day, 9, tzinfo=UTC)
-            )
+            transcripts.note_sessions(db, self.source, named)
+            transcripts.note_activity(db, self.source, [day], datetime(day.year, day.month, day.day, 9, tzinfo=UTC))

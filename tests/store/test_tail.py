@@ -2,10 +2,10 @@
 
 import json
 import os
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kbd.errors import FileUnreadable
 from kbd.store.position import Position, Verdict

@@ -45,12 +45,12 @@ class Identity:
         """Return those messages that may be read, each for the session it counts for; to be asked before `note`."""
         return self._trunks.settle(messages, is_read)
 
-    def note(self, closed: Iterable[Message], still_open: Iterable[Message], *, from_start: bool) -> set[int]:
+    def note(self, closed: Iterable[Message], still_open: Iterable[Message], *, again: bool) -> set[int]:
         """Take what the file says next, as far as it is told by its words; return the entries to count again.
 
-        `still_open` are messages that may still grow.
+        `still_open` are messages that may still grow. `again` tells that a known file is read from its start.
         """
-        if from_start:
+        if again:
             forget_beginnings(self._db, self._file)
             forget_places(self._db, self._file)
         told = [message for message in closed if self._is_told_by_words(message)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kbd.core.silence import Remembered, Silence
 from kbd.store.position import Position
@@ -22,8 +24,7 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     session: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(msgspec.Struct, frozen=True):
     """A transcript file as the ledger knows it.
 
     Attributes:
@@ -77,10 +78,8 @@ def first_bytes(origins: Iterable[Origin], length: int) -> tuple[Origin, ...]:
     return tuple(kept)
 
 
-_COLUMNS = (
-    "id, source, path, relpath, dev, ino, birth_ns, position, state, stream, session, origins, "
-    "head, old_origins, old_position, size, mtime_ns, offset, high, gone, reread"
-)
+_COLUMNS = FileRow.__struct_fields__
+_SELECTED = ", ".join(_COLUMNS)
 
 
 def encode_position(position: Position | None) -> str | None:
@@ -88,26 +87,37 @@ def encode_position(position: Position | None) -> str | None:
     return None if position is None else msgspec.json.encode(position).decode()
 
 
+_position = msgspec.json.Decoder(Position)
+_origins = msgspec.json.Decoder(tuple[Origin, ...])
+
+
 def _decode_position(text: str | None) -> Position | None:
-    return None if text is None else msgspec.json.decode(text, type=Position)
+    return None if text is None else _position.decode(text)
 
 
 def _decode_origins(text: str) -> tuple[Origin, ...]:
-    return msgspec.json.decode(text, type=tuple[Origin, ...])
+    return () if text == "[]" else _origins.decode(text)  # nearly always
 
 
 def _encode_origins(origins: tuple[Origin, ...]) -> str:
     return msgspec.json.encode(origins).decode()
 
 
+_DECODED: tuple[tuple[int, Callable[[Any], object]], ...] = (
+    (_COLUMNS.index("position"), _decode_position),
+    (_COLUMNS.index("origins"), _decode_origins),
+    (_COLUMNS.index("old_origins"), _decode_origins),
+    (_COLUMNS.index("old_position"), _decode_position),
+    (_COLUMNS.index("gone"), bool),
+    (_COLUMNS.index("reread"), bool),
+)
+
+
 def _file(r: sqlite3.Row) -> FileRow:
-    values = dict(zip(_COLUMNS.split(", "), tuple(r), strict=True))
-    values["position"] = _decode_position(values["position"])
-    values["old_position"] = _decode_position(values["old_position"])
-    values["origins"] = _decode_origins(values["origins"])
-    values["old_origins"] = _decode_origins(values["old_origins"])
-    values |= {"gone": bool(values["gone"]), "reread": bool(values["reread"])}
-    return FileRow(**values)
+    values = [*r]
+    for place, decode in _DECODED:
+        values[place] = decode(values[place])
+    return FileRow(*values)
 
 
 def source_id(db: sqlite3.Connection, name: str, root: str, agent: str) -> int:
@@ -143,7 +153,7 @@ def candidates(db: sqlite3.Connection, source: int, dev: int, ino: int, path: st
     """Return the rows that a file may continue: by inode, then by path, then those that were gone."""
     # Asked for with one OR, SQLite looks through all files of the source, for each file of a first reading.
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM files WHERE id IN (SELECT id FROM files WHERE source=?1 AND dev=?2 AND ino=?3 "  # noqa: S608 - a constant
+        f"SELECT {_SELECTED} FROM files WHERE id IN (SELECT id FROM files WHERE source=?1 AND dev=?2 AND ino=?3 "  # noqa: S608 - a constant
         "UNION SELECT id FROM files WHERE source=?1 AND path=?4) "
         "ORDER BY gone, NOT (dev=?2 AND ino=?3), path!=?4, id DESC LIMIT 8",
         (source, dev, ino, path),
@@ -153,7 +163,7 @@ def candidates(db: sqlite3.Connection, source: int, dev: int, ino: int, path: st
 
 def file_row(db: sqlite3.Connection, file: int) -> FileRow:
     """Return one file."""
-    return _file(db.execute(f"SELECT {_COLUMNS} FROM files WHERE id=?", (file,)).fetchone())  # noqa: S608 - a constant
+    return _file(db.execute(f"SELECT {_SELECTED} FROM files WHERE id=?", (file,)).fetchone())  # noqa: S608 - a constant
 
 
 def add_file(
@@ -169,12 +179,11 @@ def add_file(
     """Add a file seen for the first time; one that stood at the same path before is gone."""
     db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
     row = db.execute(
-        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, session) "
-        "VALUES (?,?,?,?,?,?,?,?) "
-        "RETURNING id",
+        "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, session) "  # noqa: S608 - a constant
+        f"VALUES (?,?,?,?,?,?,?,?) RETURNING {_SELECTED}",
         (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), session),
     ).fetchone()
-    return file_row(db, int(row[0]))
+    return _file(row)
 
 
 def place_file(db: sqlite3.Connection, file: FileRow, path: str, relpath: str, dev: int, ino: int) -> None:
@@ -225,30 +234,32 @@ def save_progress(
     file: int,
     position: Position,
     state: bytes,
+    silence: Silence | None,
     tally: Tally,
     newest: datetime | None,
     today: date,
     *,
     from_start: bool,
 ) -> None:
-    """Store how far a file was read and on which day, within the transaction that holds what was read."""
-    if from_start:
-        db.execute(
-            "UPDATE files SET records=0, messages=0, unknown=0, malformed=0, oversize=0, reread=0 WHERE id=?", (file,)
-        )
+    """Store how far a file was read and on which day, within the transaction that holds what was read.
+
+    `silence` is how much of its newest messages names nothing, for its next records; None if that is not kept.
+    """
     db.execute(
-        "UPDATE files SET position=?, state=?, size=?, mtime_ns=?, offset=?, high=max(high, ?), "
-        "settled=? AND NOT reread, records=records+?, messages=messages+?, "
-        "unknown=unknown+?, malformed=malformed+?, oversize=oversize+?, "
-        "last_record_at=max(coalesce(last_record_at,''), ?), read_on=? WHERE id=?",
+        "UPDATE files SET position=?2, state=?3, silence=coalesce(?4, silence), size=?5, mtime_ns=?6, offset=?7, "
+        "high=max(high, ?7), settled=?8 AND NOT (reread AND ?9), reread=reread AND ?9, records=?9*records+?10, "
+        "messages=?9*messages+?11, unknown=?9*unknown+?12, malformed=?9*malformed+?13, oversize=?9*oversize+?14, "
+        "last_record_at=max(coalesce(last_record_at,''), ?15), read_on=?16 WHERE id=?1",
         (
+            file,
             encode_position(position),
             state,
+            None if silence is None else msgspec.json.encode(silence.saved()).decode(),
             position.size,
             position.mtime_ns,
             position.offset,
-            position.offset,
             position.is_current(position.ino, position.size, position.mtime_ns),
+            not from_start,
             tally.records,
             tally.messages,
             tally.unknown,
@@ -256,7 +267,6 @@ def save_progress(
             tally.oversize,
             newest.isoformat() if newest else "",
             today.isoformat(),
-            file,
         ),
     )
 
@@ -265,12 +275,6 @@ def silence_of(db: sqlite3.Connection, file: int) -> Silence:
     """Return how much of the newest messages of a file names nothing."""
     text = db.execute("SELECT silence FROM files WHERE id=?", (file,)).fetchone()[0]
     return Silence(msgspec.json.decode(text, type=dict[str, Remembered]))
-
-
-def save_silence(db: sqlite3.Connection, file: int, silence: Silence) -> None:
-    """Keep how much of the newest messages of a file names nothing, for its next records."""
-    text = msgspec.json.encode(silence.saved()).decode()
-    db.execute("UPDATE files SET silence=?1 WHERE id=?2 AND silence!=?1", (text, file))
 
 
 def mark_gone(db: sqlite3.Connection, files: Iterable[int]) -> None:
@@ -320,20 +324,18 @@ def add_mark(db: sqlite3.Connection, stream: str, offset: int, at: datetime) -> 
     db.execute("INSERT OR IGNORE INTO marks VALUES (?,?,?)", (stream, offset, at.isoformat()))
 
 
-def note_activity(
-    db: sqlite3.Connection,
-    source: int,
-    days: Iterable[date],
-    sessions: Iterable[tuple[str, date]],
-    newest: datetime | None,
-) -> None:
-    """Note on which days a source gave records, and its sessions by their newest day."""
-    db.executemany("INSERT OR IGNORE INTO activity VALUES (?,?)", [(source, d.isoformat()) for d in days])
+def note_sessions(db: sqlite3.Connection, source: int, sessions: Iterable[tuple[str, date]]) -> None:
+    """Note the sessions of a source by their newest day."""
     db.executemany(
         "INSERT INTO seen_sessions VALUES (?,?,?) "
         "ON CONFLICT(source, session) DO UPDATE SET day=max(day, excluded.day)",
         [(source, s, d.isoformat()) for s, d in sessions],
     )
+
+
+def note_activity(db: sqlite3.Connection, source: int, days: Iterable[date], newest: datetime | None) -> None:
+    """Note on which days a source gave records, and when it gave the newest."""
+    db.executemany("INSERT OR IGNORE INTO activity VALUES (?,?)", [(source, d.isoformat()) for d in days])
     if newest is not None:
         db.execute(
             "UPDATE sources SET last_record_at=max(coalesce(last_record_at,''), ?) WHERE id=?",
