@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pkgutil
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import cached_property
 from pathlib import Path
 
 import kbd.sources
 from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir, state_path
-from kbd.errors import LedgerDamaged, UsageError
-from kbd.store.ledger import Ledger, open_reading
+from kbd.errors import UsageError
+from kbd.store.ledger import Ledger, distrusting, open_reading
 from kbd.store.localzone import LocalZone
 
 
@@ -93,7 +92,7 @@ class Session:
         """The zone of the machine, with the offset it has at each time."""
         return LocalZone()
 
-    @contextmanager
+    @contextlib.contextmanager
     def reading(self) -> Iterator[Ledger | None]:
         """Open the ledger at one moment in time, whatever the daemon writes meanwhile; None if there is none yet.
 
@@ -101,16 +100,12 @@ class Session:
             LedgerDamaged: it cannot be read.
         """
         ledger = open_reading(self.state_dir)
-        try:
-            if ledger is not None:
-                ledger.db.execute("BEGIN")
+        if ledger is None:
+            yield None
+            return
+        with contextlib.closing(ledger), distrusting(ledger):
+            ledger.db.execute("BEGIN")
             yield ledger
-        except sqlite3.DatabaseError as error:
-            where = str(ledger.path) if ledger else ""
-            raise LedgerDamaged(str(error), where=where, hint="start the daemon, it restores or migrates it") from error
-        finally:
-            if ledger is not None:
-                ledger.close()
 
 
 def _agents() -> frozenset[str]:

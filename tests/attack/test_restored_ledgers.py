@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kbd.store.ledger.database import backups
+from kbd.store.ledger import backups
 from tests.attack.lab import CONFIG, ENTRY, NOON, TITLE, Lab
 
 COUNTED = f"{ENTRY}  <!-- ref:3 | last:2026-06-01 | decay:active -->\n"

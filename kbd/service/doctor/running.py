@@ -11,8 +11,8 @@ from kbd.errors import FileUnreadable, LedgerDamaged
 from kbd.service.doctor.check import Check, finding, fine, note
 from kbd.store.filesystem import count_folders, inotify_limit
 from kbd.store.heartbeat import Heartbeat, read_heartbeat
-from kbd.store.ledger import open_reading
-from kbd.store.ledger.database import backups
+from kbd.store.ledger import backups, open_reading
+from kbd.store.ledger.soundness import fault_of
 from kbd.store.locks import running_pid
 
 EARLIEST = datetime(2025, 1, 1, tzinfo=UTC)
@@ -33,17 +33,17 @@ def check_ledger(state: Path) -> Iterator[Check]:
         yield note("ledger", str(state), "nothing was read yet", "`kbd run --once`")
         return
     try:
-        said = str(ledger.db.execute("PRAGMA quick_check(1)").fetchone()[0])
+        fault = fault_of(ledger.db)
         recovered = ledger.meta("recovered_on")
         came_from = ledger.meta("recovered_from")
     except sqlite3.DatabaseError as error:
-        said, recovered, came_from = str(error), None, None
+        fault, recovered, came_from = str(error), None, None
     finally:
         ledger.close()
     copies = len(backups(state))
-    if said != "ok":
+    if fault:
         hint = f"restart the daemon: it restores the newest of {copies} backups"
-        yield finding("ledger", str(ledger.path), f"is damaged: {said}", hint)
+        yield finding("ledger", str(ledger.path), f"is damaged: {fault}", hint)
         return
     if recovered:
         yield note("ledger", str(ledger.path), f"was restored on {recovered}: {came_from}")

@@ -1,0 +1,107 @@
+"""Backups of the ledger, one a day and seven kept, and the number that tells an older copy from the last one used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sqlite3
+from datetime import date
+from pathlib import Path
+
+from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
+from kbd.store.ledger.database import Ledger
+from kbd.store.ledger.soundness import fault_of
+
+MARKER_NAME = "ledger-generation"
+BACKUPS_KEPT = 7
+
+
+def generation_in(ledger: Ledger) -> int:
+    """Return the generation of a ledger; ValueError if it holds none that is a number."""
+    return int(ledger.meta("generation") or 0)
+
+
+def marked_generation(state_dir: Path) -> int:
+    """Return the generation noted beside the ledger; 0 where nothing readable stands there."""
+    try:
+        text = (state_dir / MARKER_NAME).read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return 0
+    except OSError as exc:
+        where = str(state_dir / MARKER_NAME)
+        raise FileUnreadable(str(exc.strerror), where=where, hint="check its permissions") from exc
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else 0
+
+
+def next_generation(ledger: Ledger, state_dir: Path) -> None:
+    """Count up at every start and after every backup, so that any older copy put back by hand is known as one."""
+    generation = max(generation_in(ledger), marked_generation(state_dir)) + 1
+    with ledger.transaction():
+        ledger.set_meta("generation", str(generation))
+    marker = state_dir / MARKER_NAME
+    fresh = state_dir / f".{secrets.token_hex(6)}.tmp"
+    try:
+        try:
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(str(generation))
+            os.replace(fresh, marker)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as exc:
+        raise FileUnwritable(str(exc), where=str(marker), hint="free the disk or mend the permissions") from exc
+
+
+def backups(state_dir: Path) -> list[Path]:
+    """Return the backups, oldest first.
+
+    Their generation tells, as a day may be one of a wild clock or of `--now`; damaged ones come first, by their names.
+    """
+    copies = sorted(copy for copy in (state_dir / "backups").glob("ledger-????-??-??.db") if copy.is_file())
+    return sorted(copies, key=_generation_of)
+
+
+def _generation_of(copy: Path) -> int:
+    try:
+        with contextlib.closing(Ledger(copy, readonly=True, at_rest=True)) as ledger:
+            return generation_in(ledger)
+    except (sqlite3.DatabaseError, ValueError):
+        return -1
+
+
+def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
+    """Copy the ledger once a day with SQLite's own backup, keep seven; None if today's copy exists.
+
+    Raises:
+        LedgerDamaged: it is damaged, and no good copy gives way to one of it.
+        FileUnwritable: the system refused; the copies that were there stay.
+    """
+    folder = state_dir / "backups"
+    target = folder / f"ledger-{today.isoformat()}.db"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if target.exists():
+            return None
+        if fault := fault_of(ledger.db):
+            raise LedgerDamaged(fault, where=str(ledger.path), hint="restart the daemon, it restores the newest backup")
+        _copy_to(target, ledger)
+        for old in backups(state_dir)[:-BACKUPS_KEPT]:
+            old.unlink()
+    except (sqlite3.OperationalError, OSError) as exc:
+        raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
+    next_generation(ledger, state_dir)
+    return target
+
+
+def _copy_to(target: Path, ledger: Ledger) -> None:
+    fresh = target.with_name(f".{secrets.token_hex(6)}.tmp")
+    try:
+        with contextlib.closing(sqlite3.connect(fresh)) as copy:
+            ledger.db.backup(copy)
+        os.chmod(fresh, 0o600)
+        with open(fresh, "rb") as written:
+            os.fsync(written.fileno())
+        os.rename(fresh, target)
+    finally:
+        fresh.unlink(missing_ok=True)
