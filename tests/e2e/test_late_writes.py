@@ -17,6 +17,7 @@ from kbd.engine import Clock, Engine
 from kbd.errors import FileUnwritable
 from kbd.store import displaced
 from tests.e2e.world import World
+from tests.leases import need_leases
 
 TODAY = date(2026, 6, 11)
 LATE = b"# What the editor had in its window\n"
@@ -85,6 +86,7 @@ def test_late_write_that_cannot_be_saved_is_told_and_saved_later(desk: Desk, mon
 
 
 def test_command_that_ends_waits_for_an_editor_that_has_the_file_open(desk: Desk) -> None:
+    need_leases(desk.world.root)
     note = desk.world.knowledge / "en.md"
     desk.engine.close()
     command = [sys.executable, "-m", "kbd", "--config", str(desk.world.root / "config.yaml"), "--state-dir"]

@@ -19,6 +19,7 @@ from kbd.store import displaced, replacing, sweeping
 from kbd.store.displaced import Displaced, KeptFile
 from kbd.store.replacing import replace_file
 from kbd.store.sweeping import sweep_temporaries
+from tests.leases import need_leases
 
 OLD, NEW = b"ref:7\n", b"ref:8\n"
 
@@ -242,6 +243,7 @@ def test_late_write_is_saved_when_it_is_looked_at_and_told_once(note: Path, name
 
 
 def test_inode_that_nobody_has_open_for_writing_is_soon_let_go(note: Path, nameless: Displaced, watch: Watch) -> None:
+    need_leases(note.parent)
     with note.open("r+b") as editor:
         replace_file(note, OLD, NEW)
         assert editor.fileno() > 0
@@ -266,6 +268,7 @@ def test_inode_that_is_open_for_writing_is_let_go_after_ten_minutes(
 
 
 def test_end_waits_a_while_for_an_editor_that_still_writes(note: Path, nameless: Displaced, watch: Watch) -> None:
+    need_leases(note.parent)
     editor = note.open("r+b", buffering=0)
 
     def wait(seconds: float) -> None:
@@ -281,6 +284,7 @@ def test_end_waits_a_while_for_an_editor_that_still_writes(note: Path, nameless:
 
 
 def test_end_tells_which_files_are_still_open_for_writing(note: Path, nameless: Displaced, watch: Watch) -> None:
+    need_leases(note.parent)
     with note.open("r+b"):
         replace_file(note, OLD, NEW)
         assert nameless.finish() == [str(note)]

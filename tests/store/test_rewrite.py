@@ -13,6 +13,7 @@ from kbd.errors import ChangedUnderneath, LockTimeout
 from kbd.store.conflicts import save_conflict
 from kbd.store.locks import Locks
 from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, has_conflict, rewrite, rewrite_held
+from tests.leases import need_leases
 
 NOW = 1_800_000_000.0
 
@@ -41,6 +42,17 @@ def test_edited_content_is_written(note: Path, locks: Locks) -> None:
     assert isinstance(done, Written)
     assert (done.before, done.data) == (b"one\n", b"ONE\n")
     assert (note.read_bytes(), done.mtime_ns) == (b"ONE\n", note.stat().st_mtime_ns)
+
+
+def test_file_that_someone_has_open_for_writing_waits_until_kbd_has_waited_enough(note: Path, locks: Locks) -> None:
+    need_leases(note.parent)
+    with note.open("rb"):
+        assert isinstance(rewrite(note, bytes.upper, locks, quiet_seconds=5, now=NOW), Written)
+    with note.open("r+b"):
+        waiting = rewrite(note, bytes.lower, locks, quiet_seconds=5, now=NOW + 100)
+        assert waiting == Deferred("another program has it open for writing")
+        assert isinstance(rewrite(note, bytes.lower, locks, quiet_seconds=0, now=NOW), Written)
+    assert note.read_bytes() == b"one\n"
 
 
 def test_nothing_is_written_when_nothing_changes(note: Path, locks: Locks) -> None:
