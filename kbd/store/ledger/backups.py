@@ -1,4 +1,4 @@
-"""Backups of the ledger, one a day and seven kept, and the number that tells an older copy from the last one used."""
+"""Backups of the ledger, one a day and seven kept, and the number that tells an older state from the last one used."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import sqlite3
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -40,6 +41,23 @@ def next_generation(ledger: Ledger, state_dir: Path) -> None:
     generation = max(generation_in(ledger), marked_generation(state_dir)) + 1
     with ledger.transaction():
         ledger.set_meta("generation", str(generation))
+    _mark(state_dir, generation)
+
+
+@contextlib.contextmanager
+def promise(ledger: Ledger) -> Iterator[sqlite3.Connection]:
+    """Commit what a file is to say from now on, counted up: a ledger that has lost this is known as an older one.
+
+    Else the numbers in the file would be taken for a person's once its WAL is lost or cut short.
+    """
+    with ledger.transaction() as db:
+        yield db
+        generation = generation_in(ledger) + 1
+        ledger.set_meta("generation", str(generation))
+    _mark(ledger.path.parent, generation)
+
+
+def _mark(state_dir: Path, generation: int) -> None:
     marker = state_dir / MARKER_NAME
     fresh = state_dir / f".{secrets.token_hex(6)}.tmp"
     try:
@@ -77,10 +95,7 @@ def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
         LedgerDamaged: it is damaged, and no good copy gives way to one of it.
         FileUnwritable: the system refused; the copies that were there stay.
     """
-    folder = state_dir / "backups"
-    target = folder / f"ledger-{today.isoformat()}.db"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+    with _placing(state_dir, today) as target:
         if target.exists():
             return None
         if fault := fault_of(ledger.db):
@@ -88,10 +103,30 @@ def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
         _copy_to(target, ledger)
         for old in backups(state_dir)[:-BACKUPS_KEPT]:
             old.unlink()
-    except (sqlite3.OperationalError, OSError) as exc:
-        raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
     next_generation(ledger, state_dir)
     return target
+
+
+def keep_as_it_is(ledger: Ledger, state_dir: Path, today: date) -> Path:
+    """Let the day's backup be the ledger as it is now, unchecked: it is about to be changed as a whole.
+
+    Raises:
+        FileUnwritable: the system refused; the copies that were there stay.
+    """
+    with _placing(state_dir, today) as target:
+        _copy_to(target, ledger)
+    return target
+
+
+@contextlib.contextmanager
+def _placing(state_dir: Path, day: date) -> Iterator[Path]:
+    """Give the place of a day's backup; what the system refuses within is FileUnwritable."""
+    target = state_dir / "backups" / f"ledger-{day.isoformat()}.db"
+    try:
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        yield target
+    except (sqlite3.OperationalError, OSError) as exc:
+        raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
 
 
 def _copy_to(target: Path, ledger: Ledger) -> None:

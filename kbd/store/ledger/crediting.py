@@ -13,6 +13,7 @@ from kbd.core.reading import CitingBlock, Reader, Said, Wrote
 from kbd.core.snippet import snippet
 from kbd.store.ledger import facts
 from kbd.store.ledger.facts import BlockFact, Holder, MentionFact
+from kbd.store.ledger.inherited import claim
 
 
 @dataclass(slots=True)
@@ -56,14 +57,18 @@ class Crediting:
             silent: normalised characters of its blocks that name nothing, if it is one record; see `measure`.
             is_paragraph: a paragraph of a log: one block, which may grow, with listings judged by line.
         """
+        blocks = [
+            self._fact(self._block_key(key, citing, is_paragraph=is_paragraph), citing, tuple(files))
+            for citing in said.citing
+        ]
+        claim(self.db, key, holder, blocks)
         message = facts.hold_message(self.db, key, self.source, holder)
         lost: set[int] = set()
         changed = facts.hold_silence(self.db, message, holder.file, silent) if silent else False
-        for citing in said.citing:
-            block_key = self._block_key(key, citing, is_paragraph=is_paragraph)
+        for citing, block in zip(said.citing, blocks, strict=True):
             if citing.block.native_id is None and not is_paragraph:
                 changed |= self.supersede(message, citing.text)
-            held = facts.hold_block(self.db, message, self._fact(block_key, citing, tuple(files)), self.reader.lexicon)
+            held = facts.hold_block(self.db, message, block, self.reader.lexicon)
             changed |= held.changed
             lost |= held.lost
         wrote = {w.entry for w in said.wrote if self._is_authorship(w, holder.at.date())}

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from kbd.errors import FileUnreadable, FileUnwritable, KbdError, LedgerDamaged, LockTimeout
+from kbd.store.ledger.migrations import is_older, migrated_copy
 from kbd.store.ledger.schema import SCHEMA_VERSION
 from kbd.store.ledger.soundness import UNTRUSTED, fault_of, is_refusal
 
@@ -173,6 +174,8 @@ def _readable(ledger: Ledger) -> Ledger:
     try:
         ledger.db.execute("SELECT count(*) FROM meta").fetchone()
         refuse_newer(ledger)
+        if is_older(ledger.db):
+            ledger.db = migrated_copy(ledger.db)
     except BaseException:
         ledger.close()
         raise

@@ -12,8 +12,10 @@ from kbd.errors import FileUnwritable
 from kbd.store.filesystem import require_local
 from kbd.store.ledger.backups import MARKER_NAME, backups, generation_in, marked_generation, next_generation
 from kbd.store.ledger.database import LEDGER_NAME, Ledger, refuse_newer, refused
+from kbd.store.ledger.migrations import is_older
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 from kbd.store.ledger.soundness import fault_of, is_refusal
+from kbd.store.ledger.upgrading import bring_up
 
 DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What opening a damaged ledger raises; the latter where SQLite quotes a schema that is no text."""
@@ -43,7 +45,7 @@ def open_ledger(state_dir: Path, now: datetime) -> Ledger:
 def _sound_or_restored(state_dir: Path, now: datetime, marked: int) -> Ledger:
     path = state_dir / LEDGER_NAME
     try:
-        ledger = _sound(path)
+        ledger = _sound(path, now)
     except DAMAGED as exc:
         _raise_if_refused(exc, path)
         _set_aside(path, now)
@@ -58,11 +60,15 @@ def _raise_if_refused(exc: Exception, path: Path) -> None:
         raise refused(exc, path) from exc
 
 
-def _sound(path: Path) -> Ledger:
-    """Open a ledger; raises what DAMAGED names if it is damaged."""
+def _sound(path: Path, now: datetime) -> Ledger:
+    """Open a ledger, brought up to date if it is an older one; raises what DAMAGED names if it is damaged."""
     ledger = Ledger(path)
     try:
         refuse_newer(ledger)
+        if is_older(ledger.db):
+            ledger.close()
+            bring_up(path, now)
+            ledger = Ledger(path)
         if fault := fault_of(ledger.db):
             raise sqlite3.DatabaseError(fault)
     except BaseException:
@@ -115,7 +121,7 @@ def _restore(state_dir: Path, now: datetime, why: str) -> Ledger:
     source = "nothing: no good backup"
     ledger: Ledger | None = None
     for copy in reversed(backups(state_dir)):
-        ledger = _taken_from(copy, path)
+        ledger = _taken_from(copy, path, now)
         if ledger is not None:
             source = copy.name
             break
@@ -125,7 +131,7 @@ def _restore(state_dir: Path, now: datetime, why: str) -> Ledger:
     return ledger
 
 
-def _taken_from(copy: Path, path: Path) -> Ledger | None:
+def _taken_from(copy: Path, path: Path, now: datetime) -> Ledger | None:
     """Put a copy into the ledger's place; None if it is damaged or cannot be read."""
     try:
         data = copy.read_bytes()
@@ -141,7 +147,7 @@ def _taken_from(copy: Path, path: Path) -> Ledger | None:
     finally:
         fresh.unlink(missing_ok=True)
     try:
-        return _sound(path)
+        return _sound(path, now)
     except DAMAGED as exc:
         _raise_if_refused(exc, path)
         path.unlink()

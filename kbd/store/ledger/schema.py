@@ -1,4 +1,4 @@
-"""The ledger's tables, and how an older ledger becomes the present one.
+"""The ledger's tables; how an older ledger gets them is told in migrations.py.
 
 Every number kbd shows is a function of these facts: messages with their holders, the mentions in their
 blocks, who wrote which entry when, and what a person's file said when kbd first saw it. Days are ISO
@@ -7,7 +7,7 @@ strings (UTC), times ISO strings with microseconds and offset (UTC), so that the
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -148,13 +148,16 @@ CREATE TABLE holders (                  -- every place a message was found
   silent INTEGER NOT NULL DEFAULT 0,    -- normalised characters of its blocks that name nothing, as this file has them
   PRIMARY KEY (message, session, file, thread)  -- the first columns in order: else SQLite 3.40 finds NULLs in others
 ) WITHOUT ROWID;
+CREATE INDEX holders_place ON holders(file, offset);
 
 CREATE TABLE blocks (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, message INTEGER NOT NULL REFERENCES messages(id),
   author TEXT NOT NULL, norm_length INTEGER NOT NULL, length INTEGER NOT NULL,
-  sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0
+  sha BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0,
+  inherited INTEGER NOT NULL DEFAULT 0  -- stored by an older kbd, and not read again since
 );
 CREATE INDEX blocks_message ON blocks(message);
+CREATE INDEX blocks_inherited ON blocks(message) WHERE inherited=1;
 
 CREATE TABLE mentions (
   block INTEGER NOT NULL REFERENCES blocks(id), pattern INTEGER NOT NULL, entry INTEGER NOT NULL,
