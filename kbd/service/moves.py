@@ -24,7 +24,7 @@ from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTi
 from kbd.store import notes
 from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe
 from kbd.store.files import create_file, read_with_stat
-from kbd.store.ledger import Ledger, lessons, undo
+from kbd.store.ledger import Ledger, lessons, promise, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.replacing import replace_file
@@ -179,7 +179,7 @@ class _Move:
         """Write the target with the block at its place; the intended values are committed first."""
         row, db, marker = self.row, self.mover.ledger.db, bool(self.mover.marker)
         new = self._with_block(entry)
-        with self.mover.ledger.transaction():
+        with promise(self.mover.ledger):
             lessons.add_pair(db, row.id, row.pair)
             shown = None if row.state is State.ARCHIVED or not marker else row.state is State.DORMANT
             lessons.update_entry(db, row.id, due_ref=row.ref, due_last=row.last, due_state=row.state, due_marker=shown)
@@ -225,7 +225,7 @@ class _Move:
         def parse(text: bytes) -> Parsed:
             return markdown.parse(text, self.mover.types, self.mover.marker)
 
-        self.changes.append((path, moved(self.texts.get(path, b""), data, entry, parse)))
+        self.changes.append((path, moved(self.texts.get(path), data, entry, parse)))
         self.texts[path], self.written[path] = data, mtime_ns
         self.done.moved.add(path)
 

@@ -19,7 +19,7 @@ from kbd.core.undoing import of_edits
 from kbd.store import rewrite
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import read_regular
-from kbd.store.ledger import Ledger, lessons, undo
+from kbd.store.ledger import Ledger, lessons, promise, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.pace import Pace
@@ -141,7 +141,7 @@ class _Job:
     def _intend(self, markers: bool) -> None:
         if not self.due:
             return
-        with self.projector.ledger.transaction() as db:
+        with promise(self.projector.ledger) as db:
             for row in self.due:
                 lessons.add_pair(db, row.id, row.pair)
                 lessons.update_entry(

@@ -7,22 +7,24 @@ ledger and the files leaves a difference that the next pass writes. Then the fil
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kbd.core import relyaml
 from kbd.core.entries import Parsed
 from kbd.core.model import Entry, Metadata, Pair, State
-from kbd.core.undoing import Parse, between, revert
+from kbd.core.undoing import MADE, Change, Parse, between, revert
 from kbd.errors import ChangedUnderneath, Refused
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import read_regular
-from kbd.store.ledger import Ledger, lessons, undo
+from kbd.store.ledger import Ledger, lessons, promise, undo
 from kbd.store.ledger.counts import recount, reference_days
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.ledger.undo import Act, WriteRow
 from kbd.store.locks import Locks
 from kbd.store.notes import is_archive
+from kbd.store.removing import is_alone, remove_file
 from kbd.store.replacing import replace_file
 from kbd.store.rewrite import Quiet, reason_to_wait
 
@@ -36,11 +38,11 @@ Resync = Callable[[Sequence[NoteFile]], None]
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """A file before and after an undo."""
+    """A file before and after an undo; `after` is None for one that the act made, and that goes."""
 
     path: str
     before: bytes
-    after: bytes
+    after: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Undoer:
         parse: reads knowledge files with the types and the marker in force.
         markers: dormant entries carry a marker.
         sidecars: counters stand in files beside; comments in the Markdown say nothing.
+        relations: paths of relations files: no entries stand in them.
     """
 
     ledger: Ledger
@@ -60,6 +63,7 @@ class Undoer:
     parse: Parse
     markers: bool
     sidecars: bool = False
+    relations: Collection[str] = ()
 
     def preview(self, act: Act, now: datetime) -> list[Reverted]:
         """Return what an undo would make of the files; raises as `undo`."""
@@ -79,18 +83,18 @@ class Undoer:
         """
         with self.locks.hold([write.path for write in act.writes], LOCK_SECONDS):
             reverted = self.preview(act, now)
-            resync([describe(one.path, one.before) for one in reverted])
+            resync([describe(one.path, one.before) for one in reverted if one.path not in self.relations])
             wanted = self._wanted(act, reverted)
-            with self.ledger.transaction() as db:
+            with promise(self.ledger) as db:
                 for entry, (where, said) in wanted.items():
                     if act.kind != undo.COUNTERS and (said.meta is None or self.sidecars):
                         said = self._spoken(db, entry, said, archive=is_archive(where))
                     self._decide(db, lessons.entry_row(db, entry), said, now, archive=is_archive(where))
             # What takes a block in comes before what lets it go: a crash in between leaves it in both.
-            for one in sorted(reverted, key=lambda one: len(one.before) > len(one.after)):
-                replace_file(one.path, one.before, one.after)
+            for one in sorted(reverted, key=lambda one: len(one.before) > len(one.after or b"")):
+                _write(one)
             self._confirm(act, wanted, now)
-            resync([describe(one.path, one.after) for one in reverted])
+            resync([describe(one.path, one.after) for one in reverted if one.after and one.path not in self.relations])
         return reverted
 
     def _reverted(self, write: WriteRow, now: datetime) -> Reverted:
@@ -101,14 +105,26 @@ class Undoer:
         reason = reason_to_wait(write.path, data, None, Quiet(now.timestamp(), 0.0))
         if reason is not None:
             raise Refused(reason, where=write.path, hint="try again when that is over")
-        after = revert(data, [change for _, change in write.changes], self.parse, write.path)
-        return Reverted(write.path, data, after)
+        changes = [change for _, change in write.changes]
+        after = self._without(data, changes, write.path)
+        made = any(change.offset == MADE for change in changes) and is_alone(write.path)
+        return Reverted(write.path, data, None if made and not after else after)
+
+    def _without(self, data: bytes, changes: Sequence[Change], path: str) -> bytes:
+        """Return a file with the changes taken back; relations go whatever days of their use kbd noted since."""
+        try:
+            return revert(data, changes, self.parse, path)
+        except Refused:
+            if path not in self.relations:
+                raise
+            added = [one for change in changes for one in relyaml.parse(change.new, path).relations]
+            return relyaml.remove(data, added, path)
 
     def _wanted(self, act: Act, reverted: Sequence[Reverted]) -> dict[int, tuple[str, Entry]]:
         """Return what the entries concerned will say again, and where; raises Refused if one would not be there."""
         if act.kind not in DECIDED:
             return {}
-        parsed: Mapping[str, Parsed] = {one.path: self.parse(one.after) for one in reverted}
+        parsed: Mapping[str, Parsed] = {one.path: self.parse(one.after or b"") for one in reverted}
         wanted: dict[int, tuple[str, Entry]] = {}
         for number in act.entries:
             row = lessons.entry_row(self.ledger.db, number)
@@ -166,12 +182,23 @@ class Undoer:
 
 
 def remember(
-    ledger: Ledger, kind: str, writes: Sequence[tuple[str, bytes, bytes]], parse: Parse, now: datetime
+    ledger: Ledger,
+    kind: str,
+    writes: Sequence[tuple[str, bytes | None, bytes]],
+    parse: Parse,
+    now: datetime,
+    *,
+    as_one: bool = False,
 ) -> None:
-    """Let writes (path, content before, content after) about words, such as `classify`, be undone."""
+    """Let writes about words, such as `classify`, be undone: each by itself, or all of them as one act.
+
+    A write is a path with its content before (None: there was no file) and after.
+    """
+    act: int | None = None
     with ledger.transaction() as db:
         for path, before, after in writes:
-            undo.record(db, kind, path, between(before, after, parse), now)
+            number = undo.record(db, kind, path, between(before, after, parse), now, act=act)
+            act = number if as_one else None
 
 
 def about(act: Act, entry: int) -> Act:
@@ -180,6 +207,13 @@ def about(act: Act, entry: int) -> Act:
         return act
     writes = (replace(write, changes=tuple(one for one in write.changes if one[0] == entry)) for write in act.writes)
     return replace(act, writes=tuple(write for write in writes if write.changes))
+
+
+def _write(one: Reverted) -> None:
+    if one.after is None:
+        remove_file(one.path, one.before)
+    elif one.after != one.before:
+        replace_file(one.path, one.before, one.after)
 
 
 def _parts(act: Act) -> Iterator[tuple[int, int | None]]:

@@ -119,6 +119,27 @@ def _wal_of_another(path: Path, draw: random.Random) -> str:
     return "the WAL of another ledger"
 
 
+def _wal(path: Path, draw: random.Random) -> str:
+    """Take away or change what the last process left in the WAL, as it was killed; the ledger is then an older one."""
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists():
+        return _beside(path, draw)
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    size = wal.stat().st_size
+    match draw.choice(("gone", "cut", "cut", "noise", "noise", "NULs")):
+        case "gone":
+            wal.unlink()
+            return "WAL gone"
+        case "cut":
+            at = draw.randrange(size)
+            os.truncate(wal, at)
+            return f"WAL of {size} cut at {at}"
+        case "noise":
+            return "WAL: " + _noise(wal, draw)
+        case _:
+            return "WAL: " + _nul_pages(wal, draw)
+
+
 def _instead(path: Path, draw: random.Random) -> str:
     path.unlink()
     what = draw.choice(("folder", "full folder", "FIFO", "device", "loop", "dead link", "nothing", "elsewhere"))
@@ -229,6 +250,7 @@ DAMAGES: dict[str, Damage] = {
     "older": _older,
     "beside": _beside,
     "wal of another": _wal_of_another,
+    "wal": _wal,
     "instead": _instead,
     "foreign": _foreign,
     "version": _version,
