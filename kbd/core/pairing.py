@@ -199,10 +199,19 @@ class _Pairing(Generic[R]):
 
     def take_edited(self, *, archive: bool) -> None:
         """Pair gone and new entries between the same neighbours, if comment or body vouch for it."""
+        fresh = self._fresh(archive=archive)
         gone = self._by_neighbours(((r.file, r.place, r) for r in self.rows if r.gone_on is None), of_rows=True)
-        new = self._by_neighbours(((s.path, s.place, s) for s in self.seen if s.archive is archive), of_rows=False)
+        new = self._by_neighbours(((s.path, s.place, s) for s in fresh), of_rows=False)
         found = [pair for between, ones in new.items() for pair in _edited(ones, gone.get(between, []))]
         self._pair(found, renamed=True)
+
+    def _fresh(self, *, archive: bool) -> list[Seen]:
+        """Return what may be an edited title: not what went earlier and has its title and comment, or no comment."""
+        left: dict[str, list[Pair | None]] = {}
+        for row in self.rows:
+            if row.gone_on is not None:
+                left.setdefault(row.norm, [None]).append(row.wrote)
+        return [s for s in self.seen if s.archive is archive and _said(s) not in left.get(s.entry.norm, ())]
 
     def _by_neighbours(self, unpaired: Iterable[tuple[str, int, T]], *, of_rows: bool) -> dict[Hashable, list[T]]:
         """Group what is unpaired by file and the paired titles around it, as they stand, or stood in the ledger."""
