@@ -148,8 +148,8 @@ def _take_in(session: Session, adoption: Adoption, writes: list[Written]) -> Non
             engine.sync(clock)
         known = engine.frame.ledger.db.execute("SELECT 1 FROM notes WHERE path=?", (adoption.path,)).fetchone()
         if known:
-            done = [(one.path, one.before or b"", one.data) for one in writes]
-            remember(engine.frame.ledger, "adopt", done, reader_of(session).parse, clock.now)
+            done = [(one.path, one.before, one.data) for one in writes]
+            remember(engine.frame.ledger, "adopt", done, reader_of(session).parse, clock.now, as_one=True)
 
 
 def _as_answer(adoption: Adoption, *, is_into: bool) -> dict[str, object]:

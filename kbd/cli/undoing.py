@@ -16,7 +16,7 @@ from kbd.errors import UsageError
 from kbd.service.undoing import Reverted, Undoer, about
 from kbd.store.ledger import Ledger, undo
 from kbd.store.ledger.undo import Act
-from kbd.store.locks import Locks
+from kbd.store.locks import Locks, running_pid
 
 
 @click.command("undo")
@@ -64,20 +64,24 @@ def _meant(session: Session, ledger: Ledger, name: str | None) -> tuple[str | No
 
 def _undoer(session: Session, ledger: Ledger, locks: Locks) -> Undoer:
     config = session.config
-    return Undoer(
-        ledger, locks, reader_of(session).parse, bool(config.decay.marker), config.write.counters == "sidecar"
-    )
+    sidecars, relations = config.write.counters == "sidecar", {base.relations for base in config.bases}
+    return Undoer(ledger, locks, reader_of(session).parse, bool(config.decay.marker), sidecars, relations)
 
 
 def _undo(session: Session, act: Act) -> list[Reverted]:
     with opened(session) as (engine, clock):
         frame = engine.frame
         undoer = _undoer(session, frame.ledger, frame.locks)
-        base = frame.ledger.db.execute("SELECT base FROM notes WHERE path=?", (act.writes[0].path,)).fetchone()
-        specs = [spec for _, spec in frame.bases() if base is not None and spec.id == base[0]]
+        paths = {write.path for write in act.writes}
+        rows = frame.ledger.db.execute("SELECT path, base FROM notes")
+        known = {row["base"] for row in rows if row["path"] in paths}
+        specs = [spec for base, spec in frame.bases() if spec.id in known or base.relations in paths]
         if not specs:
             raise UsageError(f"{act.writes[0].path} belongs to no base now", hint="add it to the configuration")
-        return undoer.undo(act, lambda files: engine.writer.resync(specs[0], files, clock), clock.now)
+        reverted = undoer.undo(act, lambda files: engine.writer.resync(specs[0], files, clock), clock.now)
+        if any(one.after is None for one in reverted) and running_pid(session.state_dir) is None:
+            engine.sync(clock)  # what stood in a file that went is gone
+        return reverted
 
 
 def _tell(act: Act, reverted: list[Reverted], what: str, *, as_json: bool) -> None:
@@ -87,11 +91,12 @@ def _tell(act: Act, reverted: list[Reverted], what: str, *, as_json: bool) -> No
     for one in reverted:
         for line in _diff(one):
             emit(safe(line))
-    say(f"{act.kind} of {minute(act.at)} {what}: {', '.join(one.path for one in reverted)}")
+    paths = (one.path + (" (the file goes)" if one.after is None else "") for one in reverted)
+    say(f"{act.kind} of {minute(act.at)} {what}: {', '.join(paths)}")
 
 
 def _diff(one: Reverted) -> Iterator[str]:
-    before, after = (data.decode("utf-8", "replace").split("\n") for data in (one.before, one.after))
+    before, after = (data.decode("utf-8", "replace").split("\n") for data in (one.before, one.after or b""))
     yield from unified_diff(before, after, one.path, one.path, lineterm="", n=0)
 
 

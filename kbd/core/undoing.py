@@ -6,6 +6,7 @@ Bytes that are no longer as they were written are never touched: the whole undo 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ from kbd.errors import Refused
 
 CONTEXT_BYTES = 48
 """So many bytes on each side tell a place from others; they may be an entry's neighbours as well."""
+MADE = -1
+"""The offset of the change that made its file: undone, it takes the file away again if nothing else came into it."""
+_HEADING = re.compile(rb"\s*(?:#{1,6}(?:\s|\Z)|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Change:
     """One place that a write changed.
 
     Attributes:
-        offset: of the first byte, in the file as it was written.
+        offset: of the first byte, in the file as it was written; `MADE` if there was no file.
         old: the bytes before; new: the bytes since.
         left, right: the bytes beside it, as they were written.
         title: normalised title of the entry it lies in, or that came or went as a whole; "" for none.
@@ -57,17 +61,21 @@ def of_edits(before: bytes, after: bytes, edits: Sequence[tuple[str, Edit]]) -> 
     return tuple(changes)
 
 
-def between(before: bytes, after: bytes, parse: Parse) -> tuple[Change, ...]:
-    """Return the changes that lead from one content to another.
+def between(before: bytes | None, after: bytes, parse: Parse) -> tuple[Change, ...]:
+    """Return the changes that lead from one content to another; `before` is None where there was no file.
 
     Where both have as many lines, line by line; else as one, from the first byte that differs to the last.
     """
+    if before is None:
+        return (_change(after, MADE, b"", after),)
     entries = parse(after).entries
     return tuple(_titled(_change(after, *raw), entries) for raw in _raw_changes(before, after))
 
 
-def moved(before: bytes, after: bytes, entry: Entry, parse: Parse) -> tuple[Change, ...]:
+def moved(before: bytes | None, after: bytes, entry: Entry, parse: Parse) -> tuple[Change, ...]:
     """Return the change that brought an entry's whole block, or took it away (then `entry` is that of `before`)."""
+    if before is None:
+        return (replace(_change(after, MADE, b"", after), title=entry.norm, above=""),)
     ((offset, old, new),) = _whole_change(before, after)
     if len(after) > len(before):
         return (replace(_change(after, offset, old, new), title=entry.norm, above=""),)
@@ -101,16 +109,35 @@ def revert(data: bytes, changes: Sequence[Change], parse: Parse, where: str) -> 
         if at is None:
             what = f"what was written about '{change.title}' has changed since" if change.title else "it changed since"
             raise Refused(what, where=where, hint="nothing was undone; edit the file by hand")
-        edits.append(Edit(Span(at, at + len(change.new)), change.old))
+        edits.append(_taken_back(data, change, at, parse))
     try:
         return apply(data, edits)
     except ValueError as error:
         raise Refused("what was written there has changed since", where=where, hint="edit it by hand") from error
 
 
+def _taken_back(data: bytes, change: Change, at: int, parse: Parse) -> Edit:
+    """Return the edit that takes a change back: of a block that came under headings of its own, if need be only it.
+
+    The headings stay if anything else came under them since.
+    """
+    end = at + len(change.new)
+    whole = Edit(Span(at, end), change.old)
+    if change.above is None or not parse(change.new).outline.headings:
+        return whole
+    entries = parse(data).entries
+    own = [one.block for one in entries if at <= one.block.start and one.block.end <= end]
+    others = [(one.norm, one.section) for one in entries if one.block not in own]
+    left = [(one.norm, one.section) for one in parse(apply(data, [whole])).entries]
+    if len(own) != 1 or (others == left and _HEADING.match(data, end)):
+        return whole
+    return Edit(own[0], b"")
+
+
 def _change(after: bytes, offset: int, old: bytes, new: bytes) -> Change:
-    end = offset + len(new)
-    return Change(offset, old, new, after[max(offset - CONTEXT_BYTES, 0) : offset], after[end : end + CONTEXT_BYTES])
+    start = max(offset, 0)
+    end = start + len(new)
+    return Change(offset, old, new, after[max(start - CONTEXT_BYTES, 0) : start], after[end : end + CONTEXT_BYTES])
 
 
 def _titled(change: Change, entries: Sequence[Entry]) -> Change:

@@ -132,14 +132,15 @@ def adopt(adoption: Adoption, shelving: Shelving | None, locks: Locks, real_now:
     quiet = Quiet(real_now, 0.0)
     relations = adoption.relations if shelving else ()
     paths = [adoption.path, *([shelving.relations] if shelving else [])]
+    related: list[Written] = []
     with locks.hold(paths, LOCK_SECONDS):
         _check_sources(adoption)
+        _require_ready(adoption, quiet)
         if shelving and relations:
-            _refuse_waiting(shelving.relations, quiet)
-            _done(shelving.relations, relations_file.write_held(shelving.relations, relations, locks, quiet))
+            related = _done(shelving.relations, relations_file.write_held(shelving.relations, relations, locks, quiet))
         _make_folder(adoption.path)
         outcome = rewrite_held(adoption.path, lambda data: _as_shown(adoption, data), locks, quiet, create=True)
-        return _done(adoption.path, outcome)
+        return [*_done(adoption.path, outcome), *related]
 
 
 def _sources(wish: Wish, stand: Sequence[Standing], today: date) -> list[Source]:
@@ -280,11 +281,16 @@ def _as_shown(adoption: Adoption, data: bytes) -> bytes:
     return adoption.after
 
 
-def _refuse_waiting(path: str, quiet: Quiet) -> None:
-    held = relations_file.load(path)
-    reason = reason_to_wait(path, held.data if held else b"", None, quiet)
+def _require_ready(adoption: Adoption, quiet: Quiet) -> None:
+    """Refuse before any relation is written what would be refused when the file is."""
+    try:
+        data = read_regular(adoption.path, MAX_BYTES)
+    except FileNotFoundError:
+        data = b""
+    _as_shown(adoption, data)
+    reason = reason_to_wait(adoption.path, data, None, quiet)
     if reason is not None:
-        raise Refused(reason, where=path, hint="try again when that is over")
+        raise Refused(reason, where=adoption.path, hint="try again when that is over")
 
 
 def _done(path: str, outcome: Outcome) -> list[Written]:

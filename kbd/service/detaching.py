@@ -16,6 +16,7 @@ from kbd.store import writers
 from kbd.store.base_files import read_base
 from kbd.store.files import read_regular
 from kbd.store.locks import Locks
+from kbd.store.removing import remove_file
 from kbd.store.rewrite import Deferred, rewrite
 from kbd.store.sidecars import MAX_BYTES, sidecar_of
 
@@ -94,7 +95,7 @@ def write_detached(one: Detached, locks: Locks, parse: Parse, real_now: float) -
     after = one.after
     if after is None:
         with locks.hold([one.path], LOCK_SECONDS):
-            os.unlink(one.path)
+            remove_file(one.path, one.before)
         return "removed"
 
     def as_shown(data: bytes) -> bytes:

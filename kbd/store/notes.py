@@ -41,9 +41,9 @@ class Listing:
 def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
     """Return the knowledge files that the globs mean.
 
-    Never among them, whatever a glob says: archives, dotfiles, conflict copies, kbd's own files, and what is no
-    regular file. Links are followed for files, and for folders that a pattern names; `**` stays out of linked and
-    of hidden folders.
+    Never among them, whatever a glob says: archives and links to them, dotfiles, conflict copies, kbd's own files, and
+    what is no regular file. Links are followed for files, and for folders that a pattern names; `**` stays out of
+    linked and of hidden folders.
 
     Args:
         patterns: globs with `*`, `?`, `[…]` and `**`, relative to `root` or absolute.
@@ -53,7 +53,7 @@ def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
     found = [path for pattern in patterns for path in search.expand(root, pattern)]
     files: dict[tuple[int, int] | str, str] = {}
     for path in sorted(set(found), key=lambda path: (os.path.islink(path), path)):
-        if not _is_never_taken(os.path.basename(path)):
+        if not _is_never_taken(os.path.basename(path)) and not is_archive(os.path.realpath(path)):
             for identity in _identity(path):
                 files.setdefault(identity, path)
     problems = [

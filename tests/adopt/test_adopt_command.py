@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from kbd.cli.adding import shelving_of
 from kbd.cli.adopting import adopt_file
+from kbd.cli.session import Session
+from kbd.config import load_config
+from kbd.core.adopt.lesson import Reading
+from kbd.core.headline import DEFAULT_TYPES
+from kbd.errors import ChangedUnderneath
+from kbd.service.adopting import Wish, adopt, propose
+from kbd.store.locks import Locks
 from tests.cli.world import World
 
 FILES = Path(__file__).parent / "files"
@@ -95,6 +105,62 @@ def test_relations_come_along_and_those_against_the_rules_are_named(world):
     assert [one["p"] for one in answer["relations"]] == ["informs", "requires"]
     assert [one["o"] for one in answer["refused"]] == ["Coffee Service"]
     assert "Order Service" in (world.root / "kb/.knowledge-graph.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "held", [None, "relations:\n  - {s: one, p: informs, o: two}\n", "# mine\n- s: one\n  p: informs\n  o: two\n"]
+)
+def test_undo_takes_the_relations_back_as_well(world, held):
+    path = place(world, "kb/coffee.md", (FILES / "basic-memory.md").read_bytes())
+    graph, before = world.root / "kb/.knowledge-graph.yaml", path.read_bytes()
+    if held is not None:
+        graph.write_text(held)
+    world.run("run", "--once")
+    assert len(world.answer("adopt", str(path), "--yes")["relations"]) == 2
+    assert world.run("undo").exit_code == 0
+    assert path.read_bytes() == before
+    assert (graph.read_text() if graph.exists() else None) == held
+    assert world.run("undo").exit_code == 2
+
+
+def test_undo_takes_relations_back_that_were_used_since_and_leaves_those_of_others(world):
+    path = place(world, "kb/coffee.md", (FILES / "basic-memory.md").read_bytes())
+    graph = world.root / "kb/.knowledge-graph.yaml"
+    world.run("run", "--once")
+    first, _ = world.answer("adopt", str(path), "--yes")["relations"]
+    graph.write_text(graph.read_text().replace("2026", "2027") + "- {s: mine, p: informs, o: other}\n")
+    result = world.run("undo")
+    assert result.exit_code == 0, result.output
+    assert first["s"] not in graph.read_text()
+    assert graph.read_text().strip() == "- {s: mine, p: informs, o: other}"
+
+
+def test_undo_takes_a_file_away_that_was_made_for_the_entries(world):
+    path = place(world, "notes.md", PLAIN)
+    world.run("run", "--once")
+    assert world.run("adopt", str(path), "--into", str(world.root / "kb/new.md"), "--yes").exit_code == 0
+    assert [one["title"] for one in world.answer("list")["entries"]] == ["Close the lock descriptor in finally"]
+    assert world.run("undo").exit_code == 0
+    assert not (world.root / "kb/new.md").exists()
+    assert world.answer("list")["entries"] == []
+    assert path.read_text() == PLAIN
+
+
+@pytest.mark.parametrize("meanwhile", [b"- **Written in between** by someone\n", b"<<<<<<< a\n=======\n>>>>>>> b\n"])
+def test_what_changed_since_it_was_shown_is_refused_before_a_relation_is_written(world, meanwhile):
+    path = place(world, "coffee.md", (FILES / "basic-memory.md").read_bytes())
+    target = place(world, "kb/lessons.md", b"# Lessons\n")
+    config = load_config(world.root / "config.yaml")
+    session = Session(str(world.root / "config.yaml"), str(world.state), None, {"HOME": str(world.root)})
+    shelving = shelving_of(session, config.bases[0])
+    reading = Reading(DEFAULT_TYPES, config.decay.marker)
+    adoption = propose(Wish(str(path), None, str(target), shelving, {}, reading), date(2026, 1, 2))
+    assert adoption.relations
+    target.write_bytes(meanwhile)
+    with pytest.raises(ChangedUnderneath):
+        adopt(adoption, shelving, Locks(world.state), time.time())
+    assert not (world.root / "kb/.knowledge-graph.yaml").exists()
+    assert target.read_bytes() == meanwhile
 
 
 def test_git_gives_the_dates(world):

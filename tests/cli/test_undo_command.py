@@ -149,6 +149,42 @@ def test_undone_archive_move_restores_both_files_byte_for_byte(life: Life) -> No
     assert life.states()[OLD] == "dormant"
 
 
+def test_undone_first_archive_move_takes_the_archive_away(life: Life) -> None:
+    before, _ = archived(life)
+    result = kbd(life, "undo", OLD)
+    assert result.exit_code == 0, result.output
+    assert life.live.read_bytes() == before
+    assert not life.archive.exists()
+    life.lived(TODAY + DAY)
+    assert life.live.read_bytes() == before
+    assert {path.name for path in life.live.parent.iterdir()} == {"lessons.md", ".kbd-writer"}
+
+
+def test_undone_archive_move_leaves_what_a_person_wrote_into_the_archive(life: Life) -> None:
+    archived(life)
+    life.archive.write_text(life.archive.read_text() + "\nA remark of mine.\n")
+    assert kbd(life, "undo", OLD).exit_code == 0
+    assert life.archive.read_text() == "# Lessons\n\n## Net\n\n\nA remark of mine.\n"
+
+
+def test_undone_archive_move_leaves_an_empty_file_that_was_there(life: Life) -> None:
+    life.archive.write_text("")
+    life.lived(TODAY)
+    life.close()
+    archived(life)
+    assert kbd(life, "undo", OLD).exit_code == 0
+    assert life.archive.read_text() == ""
+
+
+def test_undone_archive_move_leaves_the_headings_under_which_another_block_came(life: Life) -> None:
+    archived(life)
+    assert kbd(life, "set", OTHER, "--state", "archived").exit_code == 0
+    assert kbd(life, "undo", OLD).exit_code == 0
+    assert OLD not in life.archive.read_text()
+    assert life.rows()[OTHER].section == "Lessons / Net"
+    assert life.archive.read_text().startswith("# Lessons\n\n## Net\n\n- [pitfall] **Another lesson")
+
+
 def test_undone_archive_move_goes_back_though_counters_around_it_changed(life: Life) -> None:
     archived(life)
     for i in range(1, 3):
@@ -158,7 +194,7 @@ def test_undone_archive_move_goes_back_though_counters_around_it_changed(life: L
     assert kbd(life, "undo", OLD, now=TODAY + 3 * DAY).exit_code == 0
     text = life.live.read_text()
     assert text.index(OTHER) < text.index(OLD) < text.index("## Later")
-    assert OLD not in life.archive.read_text()
+    assert not life.archive.exists()
 
 
 def test_undone_restore_puts_the_block_back_into_the_archive(life: Life) -> None:
