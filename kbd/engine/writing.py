@@ -100,7 +100,7 @@ class Writer:
     def _has_work(self, spec: BaseSpec) -> bool:
         db = self.frame.ledger.db
         work = "SELECT EXISTS (SELECT 1 FROM entries WHERE base=?1 AND moving IS NOT NULL AND gone_on IS NULL) OR "
-        work += "EXISTS (SELECT 1 FROM relations WHERE base=?1 AND dirty=1)"
+        work += "EXISTS (SELECT 1 FROM relations WHERE base=?1 AND dirty)"
         due = lessons.due_by_file(db, spec.id, markers=bool(self.frame.config.decay.marker))
         return bool(db.execute(work, (spec.id,)).fetchone()[0]) or bool(due)
 

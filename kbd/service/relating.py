@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -101,7 +101,7 @@ class RelationsWriter:
     def _seconds_to_wait(self, path: str) -> float:
         return self.pace.seconds_to_wait(path, _last_write(self.ledger, path)[0], self.real_now)
 
-    def _rewrite(self, path: str, due: list[Relation], quiet: Quiet) -> Outcome:
+    def _rewrite(self, path: str, due: Mapping[Relation, bool], quiet: Quiet) -> Outcome:
         with self.locks.hold([path], LOCK_SECONDS):
             return rewrite_held(path, lambda data: _merged(data, due, path), self.locks, quiet, create=True)
 
@@ -133,21 +133,28 @@ def _text(value: date | None) -> str | None:
     return value.isoformat() if value else None
 
 
-def _due(ledger: Ledger, base: int) -> list[Relation]:
+def _due(ledger: Ledger, base: int) -> dict[Relation, bool]:
+    """Return the relations to be written, and whether they were used again after kbd let them expire."""
     rows = ledger.db.execute(
-        "SELECT s, p, o, c, u, e FROM relations WHERE base=? AND dirty=1 ORDER BY s, p, o", (base,)
+        "SELECT s, p, o, c, u, e, dirty FROM relations WHERE base=? AND dirty ORDER BY s, p, o", (base,)
     )
-    return [Relation(r["s"], r["p"], r["o"], day(r["c"]), day(r["u"]), day(r["e"])) for r in rows]
+    return {
+        Relation(r["s"], r["p"], r["o"], day(r["c"]), day(r["u"]), day(r["e"])): r["dirty"] == growth.REVIVED
+        for r in rows
+    }
 
 
-def _merged(data: bytes, due: list[Relation], path: str) -> bytes:
-    """Return the file with the due relations; a newer `u` that stands there stays."""
+def _merged(data: bytes, due: Mapping[Relation, bool], path: str) -> bytes:
+    """Return the file with the due relations; a newer `u` that stands there stays, and an end that a person gave it."""
     there = {relyaml.triple(r): r for r in relyaml.parse(data, path).relations} if data else {}
     changes = []
-    for relation in due:
-        old = there.get(relyaml.triple(relation))
-        newest = max((r.u for r in (relation, old) if r is not None and r.u is not None), default=None)
-        changes.append(replace(relation, u=newest))
+    for relation, is_revived in due.items():
+        old = there.get(relyaml.triple(relation), relation)
+        newest = max((r.u for r in (relation, old) if r.u is not None), default=None)
+        ended = relation.e
+        if ended is None and old.e is not None and not is_revived and (relation.u is None or relation.u <= old.e):
+            ended = old.e
+        changes.append(replace(relation, u=newest, e=ended))
     return relyaml.upsert(data, changes, path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from kbd.engine import Clock, Engine, PassReport
 from tests.service.life import Life, entry
 
 TODAY = date(2026, 1, 2)
+DAY = timedelta(days=1)
 BEGAN = datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp()
 TITLE = "Cited with a file at its side"
 
@@ -132,3 +133,31 @@ def test_a_git_folder_that_cannot_be_told_ends_no_daemon(watched: Watched) -> No
     (watched.life.root / "kb" / ".git").unlink()
     watched.pass_at(200)
     assert watched.names("src/second.py")
+
+
+def ended(watched: Watched, day: date) -> None:
+    """Let a person end the one relation that stands in the file."""
+    watched.relations.write_text(watched.relations.read_text().rstrip() + f'\n  e: "{day}"\n')
+    os.utime(watched.relations, (BEGAN, BEGAN))
+
+
+def test_an_end_that_a_person_gives_holds_against_a_use_from_before(watched: Watched) -> None:
+    for day, seconds in ((TODAY + DAY, 86400), (TODAY + 2 * DAY, 2 * 86400)):
+        watched.life.says(day, f"{TITLE} helped in src/first.py")
+        watched.touch(seconds - 1)
+        watched.pass_at(seconds)  # the use is known, the file not at rest
+        assert not watched.names(f'u: "{day}"')
+        if day == TODAY + DAY:
+            ended(watched, day)
+        watched.pass_at(seconds + 60)
+        assert watched.names(f'u: "{day}"')
+        assert watched.names("e:") is (day == TODAY + DAY), "used on a later day, it lives again"
+
+
+def test_what_kbd_let_expire_lives_again_when_used_on_the_same_day(watched: Watched) -> None:
+    watched.life.works_until(TODAY + 360 * DAY)
+    watched.pass_at(360 * 86400, immediate=True)
+    assert watched.names(f'e: "{TODAY + 360 * DAY}"')
+    watched.life.says(TODAY + 360 * DAY, f"{TITLE} helped in src/first.py")
+    watched.pass_at(360 * 86400 + 60, immediate=True)
+    assert not watched.names("e:")

@@ -73,6 +73,12 @@ def test_one_real_file_is_taken_once_by_the_name_that_is_no_link(tmp_path: Path)
     assert found(tmp_path, "kb/*.md") == ["kb/linked.md", "kb/m.md"]
 
 
+def test_a_link_to_an_archive_is_none_of_the_files_whose_entries_live(tmp_path: Path) -> None:
+    make(tmp_path, "kb/m.md", "kb/m-archive.md")
+    (tmp_path / "kb" / "old.md").symlink_to("m-archive.md")
+    assert found(tmp_path, "kb/*.md") == ["kb/m.md"]
+
+
 def test_link_to_nothing_is_taken_so_that_reading_it_says_so(tmp_path: Path) -> None:
     make(tmp_path, "kb/a.md")
     (tmp_path / "kb" / "gone.md").symlink_to("../unmounted/gone.md")

@@ -11,6 +11,10 @@ from kbd.core.model import Relation
 from kbd.core.relate import EXPIRE_DAYS, FILES_PER_ENTRY
 from kbd.store.ledger.counts import COUNTING
 
+CHANGED, REVIVED = 1, 2
+"""Why a relation is to be written (column `dirty`). One that was used again after kbd let it expire has no end any
+more; of any other, the end that a person gave it in the file stays."""
+
 
 def age_relations(db: sqlite3.Connection, base: int, changed: Iterable[Relation]) -> None:
     """Take over what changed by mere time in the relations of a base's file: to be written with the others."""
@@ -71,7 +75,7 @@ def _touch(db: sqlite3.Connection, base: int, s: str, o: str, days: tuple[str, s
         expired = today.isoformat()
     if (max(row["u"] or "", days[1]), expired) != (row["u"], row["e"]):
         db.execute(
-            "UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=1 "
+            "UPDATE relations SET u=max(coalesce(u,''), ?), e=?, dirty=max(dirty, ?) "
             "WHERE base=? AND s=? AND p='applies_to' AND o=?",
-            (days[1], expired, base, s, o),
+            (days[1], expired, REVIVED if row["e"] and not expired else CHANGED, base, s, o),
         )
