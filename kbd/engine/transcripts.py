@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,7 +26,7 @@ from kbd.store import batches, scan
 from kbd.store.descriptors import is_utf8, shown
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import lessons, transcripts
-from kbd.store.ledger.transcripts import FileMark
+from kbd.store.ledger.filemarks import FileMarks
 from kbd.store.notes import archive_of
 from kbd.store.scan import Found
 from kbd.store.sidecars import sidecar_of
@@ -46,13 +46,13 @@ class TranscriptReader:
 
     Attributes:
         frame: ledger and configuration.
-        checked: by file id, when a file was last looked into (real clock).
+        looked: by source, when all its files were last looked into, however old (real clock).
         reader: the matcher, None after entries changed.
         version: of the ledger as other processes left it, when the reader was made.
     """
 
     frame: Frame
-    checked: dict[int, float] = field(default_factory=dict)
+    looked: dict[int, float] = field(default_factory=dict)
     reader: Reader | None = None
     version: int = -1
 
@@ -94,7 +94,8 @@ class TranscriptReader:
                 recovered=spec.name in recovering,
                 is_current=self._is_current,
             )
-            one = _SourcePass(self, config, spec, ingest, clock, report, watchers, claims[spec.id])
+            marks = FileMarks(self.frame.ledger.db, spec.id)
+            one = _SourcePass(self, config, spec, ingest, marks, clock, report, watchers, claims[spec.id])
             one.follow(hints) if hints is not None else one.scan(all_files=all_files)
             report.records += ingest.report.records
             report.citing += ingest.report.citing
@@ -139,6 +140,7 @@ class _SourcePass:
     config: SourceConfig
     spec: SourceSpec
     ingest: Ingest
+    marks: FileMarks
     clock: Clock
     report: PassReport
     watchers: Watchers
@@ -163,19 +165,23 @@ class _SourcePass:
                 )
             )
             return
-        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id)
-        seen: set[int] = set()
-        for files in _together(self._due(self._oldest_first(found, known), known, seen, all_files=all_files)):
+        for files in _together(self._due(self._oldest_first(found), all_files=all_files)):
             start = time.thread_time()
-            self._read_together(files, seen)
+            self._read_together(files)
             spent_reading += time.thread_time() - start
         if self._must_end():
             return
-        lost = [mark.id for mark in known.values() if mark.id not in seen]
+        self._note_scan(all_files=all_files)
+        self.report.scan_seconds += max(time.thread_time() - began - spent_reading, 0.0)
+
+    def _note_scan(self, *, all_files: bool) -> None:
+        """Note, at the end of a scan, which files are gone, and when old ones were looked into."""
+        lost = self.marks.unseen()
         if lost and self.whole:
             with self.owner.frame.ledger.transaction() as db:
                 transcripts.mark_gone(db, lost)
-        self.report.scan_seconds += max(time.thread_time() - began - spent_reading, 0.0)
+        if all_files or scan.is_due(0, self.owner.looked.get(self.spec.id), self.clock.real):
+            self.owner.looked[self.spec.id] = self.clock.real
 
     def _goes_on(self) -> bool:
         self.folders += 1
@@ -183,14 +189,7 @@ class _SourcePass:
             self.watchers.beat(self.report)
         return not self._must_end()
 
-    def _due(
-        self,
-        found: Iterable[Found[FileKind] | Problem],
-        known: dict[tuple[int, int], FileMark],
-        seen: set[int],
-        *,
-        all_files: bool,
-    ) -> Iterator[Found[FileKind]]:
+    def _due(self, found: Iterable[Found[FileKind] | Problem], *, all_files: bool) -> Iterator[Found[FileKind]]:
         """Yield the files to look into, until the pass must end."""
         for number, item in enumerate(found, 1):
             if self._must_end():
@@ -200,7 +199,7 @@ class _SourcePass:
             if isinstance(item, Problem):
                 self.report.problems.append(item)
                 self.whole = False
-            elif self._is_due(item, known, seen, all_files=all_files):
+            elif self._is_due(item, all_files=all_files):
                 yield item
 
     def _must_end(self) -> bool:
@@ -209,17 +208,20 @@ class _SourcePass:
         self.report.complete = self.report.complete and not stop
         return stop or self.ingest.is_outdated
 
-    def _oldest_first(
-        self, found: Iterable[Found[FileKind] | Problem], known: Mapping[tuple[int, int], FileMark]
-    ) -> Iterable[Found[FileKind] | Problem]:
+    def _oldest_first(self, found: Iterable[Found[FileKind] | Problem]) -> Iterable[Found[FileKind] | Problem]:
         """Put logs in an order in which originals come before their copies."""
         if not self.spec.is_text:
             return found
-        items = list(found)
-        fresh = [i for i in items if isinstance(i, Found) and (i.dev, i.ino) not in known]
+        known: list[Found[FileKind] | Problem] = []
+        fresh: list[Found[FileKind]] = []
+        for item in found:
+            if isinstance(item, Found) and self.marks.of(item.dev, item.ino) is None:
+                fresh.append(item)
+            else:
+                known.append(item)
         ledger, spec = self.owner.frame.ledger, self.spec
         order = by_age(ledger, spec.id, spec.session_prefix, self._beating(fresh)) if len(fresh) > 1 else fresh
-        return [*(i for i in items if not isinstance(i, Found) or (i.dev, i.ino) in known), *order]
+        return [*known, *order]
 
     def _beating(self, files: Iterable[Found[FileKind]]) -> Iterator[Found[FileKind]]:
         for number, item in enumerate(files, 1):
@@ -227,29 +229,26 @@ class _SourcePass:
                 self.watchers.beat(self.report)
             yield item
 
-    def _is_due(
-        self, item: Found[FileKind], known: dict[tuple[int, int], FileMark], seen: set[int], *, all_files: bool
-    ) -> bool:
-        mark = known.get((item.dev, item.ino))
+    def _is_due(self, item: Found[FileKind], *, all_files: bool) -> bool:
+        mark = self.marks.of(item.dev, item.ino)
         if mark is None:
             oldest = self.clock.now.timestamp() - self.owner.frame.config.scan.history_days * DAY_SECONDS
             return item.mtime_ns / 1e9 >= oldest
-        seen.add(mark.id)
+        self.marks.see(mark.id)
         try:
             same = (mark.size, mark.mtime_ns) == batches.version_of(item) and is_one_file(mark.path, item.path)
         except (FileNotFoundError, FileUnreadable):
             same = False  # reading it says what is wrong
         if mark.settled and same:
             return False
-        return all_files or not same or scan.is_due(item.mtime_ns, self.owner.checked.get(mark.id), self.clock.real)
+        looked_at = self.owner.looked.get(self.spec.id)
+        return all_files or not same or scan.is_due(item.mtime_ns, looked_at, self.clock.real)
 
     def follow(self, hints: Iterable[str]) -> None:
         """Look only at the files that events named."""
         named = list(self._named(hints))
-        is_ordered = self.spec.is_text and len(named) > 1
-        known = transcripts.marks_by_inode(self.owner.frame.ledger.db, self.spec.id) if is_ordered else {}
-        for files in _together(self._all_of(self._oldest_first(named, known))):
-            self._read_together(files, set())
+        for files in _together(self._all_of(self._oldest_first(named) if len(named) > 1 else named)):
+            self._read_together(files)
 
     def _all_of(self, found: Iterable[Found[FileKind] | Problem]) -> Iterator[Found[FileKind]]:
         for item in found:
@@ -268,19 +267,19 @@ class _SourcePass:
                 find = scan.below if os.path.isdir(path) and not os.path.islink(path) else scan.look
                 yield from find(root, path, self.spec.format.file_kind, exclude=self.config.exclude)
 
-    def _read_together(self, files: Sequence[Found[FileKind]], seen: set[int]) -> None:
+    def _read_together(self, files: Sequence[Found[FileKind]]) -> None:
         """Read files one after the other, and commit what several gave as one; a beat never holds the ledger."""
         if len(files) == 1:
-            self._read(files[0], seen, self.watchers.beat)
+            self._read(files[0], self.watchers.beat)
             return
         with self.ingest.counting.together():
             for item in files:
                 if self._must_end():
                     break
-                self._read(item, seen, None)
+                self._read(item, None)
         self.watchers.beat(self.report)
 
-    def _read(self, item: Found[FileKind], seen: set[int], beat: Callable[[PassReport], None] | None) -> None:
+    def _read(self, item: Found[FileKind], beat: Callable[[PassReport], None] | None) -> None:
         """Read what is new in one file; a file that cannot be read is a problem, the others go on."""
         if not is_utf8(item.path) or not is_utf8(item.relpath):
             problem = Problem("file_unreadable", shown(item.path), "its name is not UTF-8", "rename it")
@@ -293,9 +292,8 @@ class _SourcePass:
         try:
             ledger, spec = self.owner.frame.ledger, self.spec
             row = register(ledger, spec.id, spec.session_prefix, item, is_text=spec.is_text)
-            seen.add(row.id)
+            self.marks.see(row.id)
             self.report.files += 1
-            self.owner.checked[row.id] = self.clock.real
             for step in self.ingest.read_file(self.spec, item, row):
                 if beat:
                     beat(self.report)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kbd.core.model import Problem
 from kbd.store.descriptors import shown
@@ -24,8 +25,7 @@ _DAY_SECONDS = 86_400
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class Found(msgspec.Struct, Generic[T], frozen=True):
     """A file to read, as a scan saw it.
 
     Attributes:
@@ -140,6 +140,8 @@ def excluded(globs: Iterable[str]) -> Callable[[str, str], bool]:
     for glob in globs:
         bare = glob.rstrip("/")
         (absolute if bare.startswith("/") else rooted).append((bare if "/" in bare else f"**/{bare}").split("/"))
+    if not (rooted or absolute):  # asked for each file
+        return lambda _relpath, _path: False
 
     def is_excluded(relpath: str, path: str) -> bool:
         return _any_covers(rooted, relpath) or _any_covers(absolute, path)

@@ -130,33 +130,20 @@ def source_id(db: sqlite3.Connection, name: str, root: str, agent: str) -> int:
     return int(db.execute("SELECT id FROM sources WHERE name=?", (name,)).fetchone()[0])
 
 
-@dataclass(frozen=True, slots=True)
-class FileMark:
-    """What a scan needs to pass over a file that did not change."""
-
-    id: int
-    path: str
-    size: int
-    mtime_ns: int
-    settled: bool
-
-
-def marks_by_inode(db: sqlite3.Connection, source: int) -> dict[tuple[int, int], FileMark]:
-    """Return the files of a source that are there, by device and inode."""
-    rows = db.execute(
-        "SELECT dev, ino, id, path, size, mtime_ns, settled FROM files WHERE source=? AND gone=0", (source,)
-    )
-    return {(r[0], r[1]): FileMark(r[2], r[3], r[4], r[5], bool(r[6])) for r in rows}
-
-
 def candidates(db: sqlite3.Connection, source: int, dev: int, ino: int, path: str) -> list[FileRow]:
     """Return the rows that a file may continue: by inode, then by path, then those that were gone."""
     # Asked for with one OR, SQLite looks through all files of the source, for each file of a first reading.
+    either = (
+        "SELECT id FROM files WHERE source=?1 AND dev=?2 AND ino=?3 "
+        "UNION ALL SELECT id FROM files WHERE source=?1 AND path=?4"
+    )
+    known = (source, dev, ino, path)
+    if db.execute(either, known).fetchone() is None:
+        return []
     rows = db.execute(
-        f"SELECT {_SELECTED} FROM files WHERE id IN (SELECT id FROM files WHERE source=?1 AND dev=?2 AND ino=?3 "  # noqa: S608 - a constant
-        "UNION SELECT id FROM files WHERE source=?1 AND path=?4) "
+        f"SELECT {_SELECTED} FROM files WHERE id IN ({either}) "  # noqa: S608 - a constant
         "ORDER BY gone, NOT (dev=?2 AND ino=?3), path!=?4, id DESC LIMIT 8",
-        (source, dev, ino, path),
+        known,
     )
     return [_file(r) for r in rows]
 
