@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Person:
 
     Attributes:
         words: what was written and not taken out again by the person, by file.
+        added: what was added with `kbd add`, by file; it stays.
         rounds: edits so far, by tool.
     """
 
@@ -41,6 +43,7 @@ class Person:
     words: dict[Path, list[str]] = field(default_factory=dict)
     rounds: dict[str, int] = field(default_factory=dict)
     buffers: list[Buffer] = field(default_factory=list)
+    added: dict[Path, list[str]] = field(default_factory=dict)
     number: int = 0
 
     def __post_init__(self) -> None:
@@ -58,9 +61,12 @@ class Person:
         tools: list[Callable[[Path], None]] = [
             self.in_place, self.in_pieces, self.renamed, self.synced, self.sed, self.open_buffer, self.open_file,
         ]  # fmt: skip
-        if self.rng.random() < 0.03:
+        chance = self.rng.random()
+        if chance < 0.03:
             self.rest()
             tools, free = [self.checkout, self.merge, self.rebase], list(self.words)
+        elif chance < 0.04:
+            tools = [self.kbd_add]
         if free:
             tool = self.rng.choice(tools)
             self._count(tool.__name__)
@@ -79,8 +85,8 @@ class Person:
     def missing(self) -> list[str]:
         """Return the person's lines that stand in no file of the folder."""
         texts = b"".join(path.read_bytes() for path in self.folder.glob("*.md"))
-        return [f"{word} in {path.name}" for path, words in self.words.items() for word in words
-                if word.encode() not in texts]  # fmt: skip
+        written = [*self.words.items(), *self.added.items()]
+        return [f"{word} in {path.name}" for path, words in written for word in words if word.encode() not in texts]
 
     def _word(self) -> str:
         self.number += 1
@@ -139,6 +145,17 @@ class Person:
         word = self._word()
         subprocess.run(["sed", "-i", f"/^People write here/a\\\nnoted {word}\n", str(path)], check=True)
         self.words[path].append(word)
+
+    def kbd_add(self, path: Path) -> None:
+        """Add an entry by the command, as a process of its own."""
+        word, home = self._word(), self.folder.parent
+        command = [sys.executable, "-m", "kbd", "--config", home / "config.yaml", "--state-dir", home / "state", "add"]
+        command += [f"{word} is what the person added", "for a reason", "--distinct", "--file", path]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0:
+            self.added.setdefault(path, []).append(word)
+        elif not any(reason in done.stderr for reason in ("changed", "git is at work", "locked", "conflict markers")):
+            raise AssertionError(done.stderr)
 
     def open_buffer(self, path: Path) -> None:
         """Read now and save the whole old text later, by name, whatever was written meanwhile (autosave, Obsidian)."""
