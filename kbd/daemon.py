@@ -27,9 +27,11 @@ from kbd.notify import Notifier
 from kbd.stall import StallGuard
 from kbd.store.filesystem import require_local
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
+from kbd.store.identity import has_name
 from kbd.store.localzone import LocalZone
 from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
+from kbd.streams import has_terminal, talk
 from kbd.watch import Hints, Watch
 
 LOG = logging.getLogger("kbd")
@@ -67,7 +69,7 @@ def run_once(setting: Setting) -> int:
     """Run one full pass and exit: 0 if all went well, 1 if something could not be done. While paused: no pass."""
     pause = pause_in_force(setting.state_dir, datetime.now(UTC))
     if pause is not None:
-        print(f"paused {pause.words()}", file=sys.stderr)
+        talk(f"paused {pause.words()}")
         return 0
     require_local(setting.state_dir)
     with InstanceLock(setting.state_dir):
@@ -80,9 +82,9 @@ def run_once(setting: Setting) -> int:
     _log_pass(report, 0.0)
     if sys.stderr.isatty():  # in a timer's mail only what went wrong
         read = f"files read: {report.files:,}, records: {report.records:,}, citing: {report.citing:,}"
-        print(f"{read}, entries written: {report.written:,}", file=sys.stderr)
+        talk(f"{read}, entries written: {report.written:,}")
     for problem in report.problems:
-        print(printable(f"{problem.where}: {problem.what}; {problem.hint}"), file=sys.stderr)
+        talk(printable(f"{problem.where}: {problem.what}; {problem.hint}"))
     return 1 if report.problems else 0
 
 
@@ -100,7 +102,7 @@ def rescan(setting: Setting, source: str | None) -> int:
         engine.close()
     if running_pid(setting.state_dir) is None:
         return run_once(setting)
-    print("the running daemon reads it again when it looks at all files next", file=sys.stderr)
+    talk("the running daemon reads it again when it looks at all files next")
     return 0
 
 
@@ -130,8 +132,8 @@ def run_forever(setting: Setting) -> int:
     """Run until SIGTERM; returns the exit code. Raises AlreadyRunning if a daemon runs on the state directory."""
     log_to_stderr(setting.env)
     require_local(setting.state_dir)
-    with InstanceLock(setting.state_dir):
-        return Daemon(setting).run()
+    with InstanceLock(setting.state_dir) as lock:
+        return Daemon(setting, is_in_place=lock.stands).run()
 
 
 def log_to_stderr(env: Mapping[str, str]) -> None:
@@ -152,17 +154,26 @@ class _Printable(logging.Formatter):
 class Daemon:
     """The loop around the passes."""
 
-    def __init__(self, setting: Setting, guard: StallGuard | None = None) -> None:
-        """Open everything; raises what the configuration and the ledger raise."""
-        self.setting, self.guard = setting, guard or StallGuard()
+    def __init__(
+        self, setting: Setting, guard: StallGuard | None = None, is_in_place: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Open everything; raises what the configuration and the ledger raise.
+
+        `is_in_place` tells whether the state directory is still the one that the daemon began with.
+        """
+        self.setting, self.guard, self.is_in_place = setting, guard or StallGuard(), is_in_place
         self.config = setting.load()
         self.engine = Engine(self.config, setting.state_dir, setting.env, setting.home, setting.now())
+        self._ledger = self.engine.frame.ledger.path
+        self._ledger_seen = os.stat(self._ledger)
         self.hints = Hints()
         self.watch = Watch(self.hints, str(setting.state_dir))
         self.stop = _Stop()
         self.stop.on_stop = self.hints.wake.set
         self.notifier = Notifier(setting.env)
         self.reload = threading.Event()
+        # Told by `nohup` to outlive its terminal, or without one, the daemon takes every SIGHUP for a reload.
+        self._ends_with_terminal = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN and has_terminal()
         signal.signal(signal.SIGHUP, self._on_hangup)
         self.since = datetime.now(UTC)
         self.last_error = self.refused_config = self.mended = ""
@@ -171,7 +182,9 @@ class Daemon:
         self.last_pass_at: datetime | None = None
         self._fed = 0.0
 
-    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_hangup(self, number: int, frame: FrameType | None) -> None:
+        if self._ends_with_terminal and not has_terminal():
+            os.kill(os.getpid(), signal.SIGTERM)
         self.reload.set()
         self.hints.wake.set()
 
@@ -183,6 +196,7 @@ class Daemon:
             self.watch.start(self.engine.watched_folders())
             self.hints.look_everywhere()
             while not self.stop.is_set():
+                self._require_state()
                 if self.reload.is_set():
                     self._reload()
                 pause = pause_in_force(self.setting.state_dir, datetime.now(UTC))
@@ -205,6 +219,17 @@ class Daemon:
         LOG.info("stopped")
         return 0
 
+    def _require_state(self) -> None:
+        """End a daemon whose state directory was deleted or moved: what it counts now would be lost, or counted twice.
+
+        Raises:
+            FileUnwritable: whoever keeps the daemon alive starts it on what is there now.
+        """
+        if not (self.is_in_place() and has_name(self._ledger_seen, self._ledger)):
+            LOG.error("state_gone")
+            what = "the state directory or its ledger was deleted, moved or replaced under the daemon"
+            raise FileUnwritable(what, where=str(self.setting.state_dir), hint="start it again: `kbd run`")
+
     def _reload(self) -> None:
         """Take the new configuration; a bad one is refused and the old one stays."""
         self.reload.clear()
@@ -214,7 +239,7 @@ class Daemon:
         except UsageError as exc:
             self.refused_config = f"configuration refused, the old one stays: {exc}"
             LOG.error("config_refused")
-            print(printable(str(exc), keep_lines=True), file=sys.stderr)
+            talk(printable(str(exc), keep_lines=True))
         else:
             self.refused_config = ""
             self.engine.take_config(self.config)
@@ -284,6 +309,7 @@ class Daemon:
             watching=self._watching(),
             last_pass_at=self.last_pass_at,
             last_error=self.last_error or self.refused_config,
+            config=self.config.digest,
         )
         try:
             write_heartbeat(self.setting.state_dir, beat)
@@ -310,6 +336,7 @@ class Daemon:
             if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3)):
                 self._settle()
                 break
+            self._require_state()
             self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
             self._mend_watch()
         self._mend_watch()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import click
 
+from kbd import __version__
 from kbd.cli.known import Known, known_bases
 from kbd.cli.output import emit, emit_json, fields_of
 from kbd.cli.screen import Screen
@@ -72,6 +73,8 @@ def _situation(session: Session, config: Config, ledger: Ledger | None, bases: S
         now=session.now(),
         real_now=session.real_now(),
         zone=session.zone,
+        version=__version__,
+        config=config.digest,
         stalled_seconds=max(STALLED_SECONDS, PASSES_MISSED * config.scan.every_seconds),
     )
     return replace(told, sight=_sight(session, ledger, told.own_sums, alarms, bases)) if ledger else told

@@ -52,7 +52,11 @@ class Session:
         return find_config(self._config_option, self.env)
 
     def load(self) -> Config:
-        """Read the configuration anew, all checks included; raises UsageError with all its faults."""
+        """Read the configuration anew, all checks included; raises UsageError with all its faults.
+
+        A file that came since then is taken, one that went is a fault: the defaults are for who never had any.
+        """
+        self.config_path = self.config_path or find_config(self._config_option, self.env)
         if self.config_path is None:
             return default_config(data_dir())
         from kbd.sources.registry import formats  # noqa: PLC0415 - imports every decoder

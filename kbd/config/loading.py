@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Collection
@@ -70,7 +71,8 @@ def parse_config(data: bytes, path: Path, agents: Collection[str] = AGENTS, root
     if document.write.counters == "sidecar":
         # A marker would be a change of the Markdown, which is left alone then.
         fields["decay"] = msgspec.structs.replace(document.decay, marker="")
-    return Config(**fields, root=root, path=path.absolute(), problems=tuple(problems))
+    digest = hashlib.sha256(os.fsencode(path.absolute()) + b"\0" + data).hexdigest()[:16]
+    return Config(**fields, root=root, path=path.absolute(), digest=digest, problems=tuple(problems))
 
 
 def _lower(names: tuple[str, ...]) -> tuple[str, ...]:

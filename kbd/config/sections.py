@@ -188,9 +188,11 @@ class Config(Document, frozen=True, kw_only=True):
     Attributes:
         root: the folder that relative paths were taken against.
         path: the file it came from; None for the built-in defaults.
+        digest: names file and content, so that the daemon and a command can tell whether they read the same.
         problems: what was accepted but has no effect, such as an agent that is not supported yet.
     """
 
     root: Path
     path: Path | None = None
+    digest: str = "built-in"
     problems: tuple[Problem, ...] = ()

@@ -16,7 +16,7 @@ _HINTS = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space or raise the quota",
     errno.EFBIG: "raise the limit on file sizes",
-    errno.EROFS: "make the file system writable",
+    errno.EROFS: "make the file system writable; for kbd as a service, `kbd service install` opens the folder to it",
     errno.EACCES: "check the permissions of the file and its directory",
     errno.EPERM: "check the permissions of the file and its directory",
 }
@@ -25,6 +25,11 @@ _HINTS = {
 def strerror(error: OSError) -> str:
     """Return what the system says."""
     return error.strerror or str(error)
+
+
+def hint_of(error: OSError) -> str:
+    """Return what to do about it; "" if nothing better is known than what the system says."""
+    return _HINTS.get(error.errno or 0, "")
 
 
 def is_utf8(path: str) -> bool:
@@ -50,7 +55,7 @@ def unwritable(path: StrPath) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ChangedUnderneath("is not there any more", where=str(path), hint="try again") from error
     except OSError as error:
-        hint = _HINTS.get(error.errno or 0, "see the system's message")
+        hint = hint_of(error) or "see the system's message"
         raise FileUnwritable(strerror(error), where=str(path), hint=hint) from error
 
 

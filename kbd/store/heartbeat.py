@@ -32,6 +32,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         last_error: what stopped the last pass; "" if nothing did.
         lag_bytes: bytes of transcripts still to be read.
         next_decay: when the next decay pass is due; None if not known.
+        config: the digest of the configuration it runs on; "" if it does not say.
     """
 
     pid: int
@@ -43,6 +44,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     lag_bytes: int = 0
     next_decay: datetime | None = None
+    config: str = ""
 
 
 def write_heartbeat(state_dir: Path, heartbeat: Heartbeat) -> None:

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbd.errors import AlreadyRunning, FileUnreadable, FileUnwritable, LockTimeout
+from kbd.store.descriptors import hint_of, strerror
 from kbd.store.filesystem import require_local
+from kbd.store.identity import has_name
 
 # POSIX lets `lockf` say EACCES where `flock` says EWOULDBLOCK; every other errno is a fault and not contention.
 _HELD_BY_ANOTHER = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
@@ -118,6 +120,10 @@ class InstanceLock:
             self._wait(_POLL_SECONDS)
         return False
 
+    def stands(self) -> bool:
+        """Tell whether the lock guards the directory still: it does not once that was deleted or moved."""
+        return self._fd is None or has_name(os.fstat(self._fd), self._path)
+
     def release(self) -> None:
         """Let the lock go; idempotent."""
         if self._fd is not None:
@@ -197,8 +203,8 @@ def _lock_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"cannot lock: {error.strerror or error}"
-        raise FileUnwritable(what, where=str(path), hint="keep the state directory on a local disk") from error
+        hint = hint_of(error) or "keep the state directory on a local disk"
+        raise FileUnwritable(f"cannot lock: {strerror(error)}", where=str(path), hint=hint) from error
 
 
 def _taken(lock: Callable[[], None]) -> bool:

@@ -224,10 +224,12 @@ def test_the_next_pass_is_named_in_utc(healthy):
         ({"watching": "polling: inotify limit reached"}, "watch_degraded"),
         ({"last_error": "no space left on device"}, "pass_failed"),
         ({"at": datetime(2020, 1, 1, tzinfo=UTC)}, "daemon_stalled"),
+        ({"version": "0.0.9"}, "daemon_outdated"),
+        ({"config": "of a file that was edited since"}, "config_changed"),
     ],
 )
 def test_a_daemon_in_trouble_is_degraded_and_exit_1(healthy, beat, code):
-    fields = {"pid": os.getpid(), "since": NOON, "version": "1", "at": datetime.now(UTC), "watching": "inotify"}
+    fields = {"pid": os.getpid(), "since": NOON, "version": __version__, "at": datetime.now(UTC), "watching": "inotify"}
     write_heartbeat(healthy.state, Heartbeat(**(fields | beat)))
     answer = healthy.answer("status")
     assert (answer["health"], codes(answer)) == ("degraded", [code])

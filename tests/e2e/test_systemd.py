@@ -148,6 +148,38 @@ def test_unit_follows_the_configuration_once_installed_anew(running):
     assert running.status()["current"]
 
 
+def test_installing_again_starts_a_daemon_anew_only_if_it_read_another_configuration(running):
+    pid = running.pid()
+    assert "installed already" in running.kbd("service", "install")
+    assert running.pid() == pid
+    running.config.write_text(f"{CONFIG}# edited, and nothing that concerns the unit\n")
+    running.kbd("service", "install")
+    running.manager.wait_until(UNIT_NAME, "ActiveState", "active")
+    assert running.pid() != pid
+
+
+def test_folder_that_the_walls_keep_shut_is_told_with_what_opens_it(running):
+    folder = running.folder / "late"
+    folder.mkdir()
+    title = "Walls have ears and no doors"
+    (folder / "late.md").write_text(f"- **{title}** (2026-05-19)\n")
+    late = CONFIG.replace("scan:", "write: {every_seconds: 0, quiet_seconds: 0}\nscan:")
+    running.config.write_text(late.replace("\nsources", f"\n- {{name: late, files: ['{folder}/*.md']}}\nsources"))
+    running.manager.systemctl("reload", UNIT_NAME)
+    with running.log.open("a") as log:
+        log.write(f"2026-06-13 10:00 as in {title}, so\n\n")
+    wait_for(lambda: "late" in running.kbd("list", "--json"), "the new base was not read")
+
+    def reasons():
+        said = json.loads(running.kbd("status", "--json", code=1))
+        return {reason["code"]: reason["remedy"] for reason in said["reasons"]}
+
+    wait_for(lambda: "write_failed" in reasons(), "the write that failed is not told")
+    assert "`kbd service install` opens" in reasons()["write_failed"]
+    running.kbd("service", "install")
+    wait_for(lambda: "ref:" in (folder / "late.md").read_text(), "it was not written then either")
+
+
 def test_uninstalled_service_leaves_nothing_behind(home):
     home.kbd("service", "install")
     home.kbd("service", "uninstall")

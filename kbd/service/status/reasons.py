@@ -59,6 +59,12 @@ def _daemon_reasons(told: Situation) -> Iterator[Reason]:
     silent = (told.real_now - beat.at).total_seconds()
     if silent > told.stalled_seconds:
         yield Reason("daemon_stalled", f"no pass was finished for {silent:.0f} s", "see its log; restart it")
+    if told.version and beat.version != told.version:
+        what = f"the daemon is kbd {beat.version}, installed is {told.version}"
+        yield Reason("daemon_outdated", what, "`kbd service install` starts it anew, or end it and `kbd run`")
+    if told.config and beat.config and beat.config != told.config:
+        remedy = f"`kbd service install`, or `kill -HUP {beat.pid}`"
+        yield Reason("config_changed", "the daemon runs on another configuration than is there now", remedy)
     if beat.last_error:
         yield Reason("pass_failed", beat.last_error, "mend what it names; kbd tries again by itself")
     if beat.watching.startswith("polling"):

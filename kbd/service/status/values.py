@@ -154,6 +154,7 @@ class Situation:
         now: time of the question; `real_now`: the real clock, against which the daemon's own times are held.
         zone: of the user, for the hour of the daily pass.
         stalled_seconds: a daemon silent for longer is stuck.
+        version: of kbd, and `config`: digest of the configuration, as they are installed now.
     """
 
     ledger: Ledger | None
@@ -168,6 +169,8 @@ class Situation:
     real_now: datetime
     zone: tzinfo
     stalled_seconds: float = 600
+    version: str = ""
+    config: str = ""
 
     @property
     def today(self) -> date:
