@@ -38,6 +38,8 @@ LOG = logging.getLogger("kbd")
 SETTLE_SECONDS = 0.25
 SCAN_SHARE = 0.0005
 """Full scans may take this part of a core while events flow (SPEC 10)."""
+SCAN_SECONDS_MOST = 3600.0
+"""Even so all files are looked at so often, however many there are: events may be lost without a word."""
 RETRY_SECONDS = 15.0
 START_EXTENSION_USEC = 60_000_000
 """A first reading that makes progress may take another minute, again and again."""
@@ -167,8 +169,8 @@ class Daemon:
         self._ledger = self.engine.frame.ledger.path
         self._ledger_seen = os.stat(self._ledger)
         self.hints = Hints()
-        self.watch = Watch(self.hints, str(setting.state_dir))
         self.stop = _Stop()
+        self.watch = Watch(self.hints, str(setting.state_dir), self._goes_on)
         self.stop.on_stop = self.hints.wake.set
         self.notifier = Notifier(setting.env)
         self.reload = threading.Event()
@@ -177,10 +179,14 @@ class Daemon:
         signal.signal(signal.SIGHUP, self._on_hangup)
         self.since = datetime.now(UTC)
         self.last_error = self.refused_config = self.mended = ""
-        self.next_full = 0.0
+        self.next_full = self.scan_every = 0.0
         self.is_ready = False
         self.last_pass_at: datetime | None = None
-        self._fed = 0.0
+        self._fed = self._told = 0.0
+
+    def _goes_on(self) -> bool:
+        self._beat(None)
+        return not self.stop.is_set()
 
     def _on_hangup(self, number: int, frame: FrameType | None) -> None:
         if self._ends_with_terminal and not has_terminal():
@@ -267,9 +273,9 @@ class Daemon:
         self.last_error = ""
         seconds = time.monotonic() - began
         if hints is None:
-            self.next_full = time.monotonic() + max(
-                self.config.scan.every_seconds, report.scan_seconds / SCAN_SHARE if not self.watch.degraded else 0.0
-            )
+            stretched = 0.0 if self.watch.degraded else min(report.scan_seconds / SCAN_SHARE, SCAN_SECONDS_MOST)
+            self.scan_every = max(float(self.config.scan.every_seconds), stretched)
+            self.next_full = time.monotonic() + self.scan_every
         if not report.complete:
             self.hints.look_everywhere()
         self._heartbeat(report)
@@ -282,7 +288,7 @@ class Daemon:
         self._heartbeat(None)
         self.next_full = time.monotonic() + RETRY_SECONDS
 
-    def _beat(self, _report: PassReport | None) -> None:
+    def _beat(self, report: PassReport | None) -> None:
         """Tell the service manager that a step was proven to be done; before the first READY, that it takes longer."""
         self.guard.progress()
         if not self.is_ready:
@@ -290,6 +296,8 @@ class Daemon:
         if self.notifier.watchdog_seconds and time.monotonic() - self._fed > self.notifier.watchdog_seconds / 4:
             self._fed = time.monotonic()
             self.notifier.send(WATCHDOG=1)
+        if report is not None and self.last_pass_at is not None and time.monotonic() - self._told > BREATH_SECONDS:
+            self._tell()  # a pass over a backlog may take an hour
 
     def _heartbeat(self, report: PassReport | None, resting: str = "") -> None:
         """Say how the daemon fares; one that rests, as told, is as well as one that made a pass."""
@@ -299,14 +307,19 @@ class Daemon:
             self.notifier.send(WATCHDOG=1, STATUS=status)
         else:
             self.notifier.send(WATCHDOG=1, STATUS=f"failing: {status}")
-        now = datetime.now(UTC)
-        self.last_pass_at = now if report is not None else self.last_pass_at
+        self.last_pass_at = datetime.now(UTC) if report is not None else self.last_pass_at
+        self._tell()
+
+    def _tell(self) -> None:
+        """Leave a sign of life for `status`."""
+        self._told = time.monotonic()
         beat = Heartbeat(
             pid=os.getpid(),
             since=self.since,
             version=__version__,
-            at=now,
+            at=datetime.now(UTC),
             watching=self._watching(),
+            scan_every_seconds=self.scan_every,
             last_pass_at=self.last_pass_at,
             last_error=self.last_error or self.refused_config,
             config=self.config.digest,

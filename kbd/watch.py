@@ -11,7 +11,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from watchdog.events import (
     DirCreatedEvent,
@@ -34,6 +34,8 @@ from kbd.errors import FileUnreadable
 from kbd.store.filesystem import network_file_system
 
 MAX_HINTS = 4096
+STEP_FILES = 1000
+"""So many more files and folders passed are progress."""
 END_SECONDS = 2.0
 _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
@@ -67,6 +69,11 @@ class Hints:
                 self._paths.clear()
             self.wake.set()
 
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether the next look goes everywhere, so that nothing more need be noted."""
+        return self._everywhere
+
     def look_everywhere(self) -> None:
         """Ask for a full scan."""
         with self._lock:
@@ -90,6 +97,8 @@ class _Handler(FileSystemEventHandler):
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Note an event of interest; a directory that appears may hold files whose events nobody saw."""
+        if self.hints.is_everywhere and not event.is_directory:
+            return
         paths = [os.fsdecode(p) for p in (event.src_path, event.dest_path) if p]
         if event.is_directory:
             wanted = paths[-1:] if self.folder.deep and event.event_type in ("created", "moved") else []
@@ -120,9 +129,15 @@ class Watch:
         hints: what moved.
     """
 
-    def __init__(self, hints: Hints, spare: str) -> None:
-        """Prepare without watching anything; `spare` is a folder of no interest, to try whether a watch is left."""
-        self.hints, self._spare = hints, spare
+    def __init__(self, hints: Hints, spare: str, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Prepare without watching anything.
+
+        Args:
+            hints: where to note what moves.
+            spare: a folder of no interest, to try whether a watch is left.
+            goes_on: told of progress while folders are looked through; False ends that, and nothing is watched.
+        """
+        self.hints, self._spare, self._goes_on = hints, spare, goes_on
         self._short = ""
         self._observer: BaseObserver | None = None
         self._folders: tuple[Watched, ...] = ()
@@ -138,6 +153,8 @@ class Watch:
         self._folders = tuple(folders)
         self._polled = {f.path: why for f in self._folders if (why := _unwatchable(f.path))}
         self._seen, others = {}, set(threading.enumerate())
+        if not all(_walked(f.path, self._goes_on) for f in self._folders if f.deep and f.path not in self._polled):
+            return
         observer: BaseObserver | None = None
         try:
             observer = Observer()
@@ -223,6 +240,26 @@ def _end(observer: BaseObserver) -> None:
     ending.join(END_SECONDS)
     if observer.is_alive():
         observer.join(END_SECONDS)
+
+
+def _walked(path: str, goes_on: Callable[[], bool]) -> bool:
+    """Look through all folders below one; False if that was ended.
+
+    Watchdog does so in one go, which takes minutes where a disk must be asked; then it finds them in memory.
+    """
+    waiting, passed = [path], 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    passed += 1
+                    if passed % STEP_FILES == 0 and not goes_on():
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:  # gone, or closed to us: the scan says what is wrong
+            continue
+    return True
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -47,6 +47,8 @@ class Screen:
             parts.append(f"up {ago((self.told.real_now - beat.since).total_seconds())}")
             parts.append(f"kbd {daemon.version}")
             parts.append(beat.watching)
+            if beat.scan_every_seconds:
+                parts.append(f"all files looked at every {ago(beat.scan_every_seconds)}")
             if beat.last_pass_at:
                 parts.append(f"last pass {ago((self.told.real_now - beat.last_pass_at).total_seconds())} ago")
         return wrapped(f"{health}  {safe(', '.join(parts))}", self.columns, 2).lstrip()

@@ -28,6 +28,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         version: its version of kbd.
         at: when this was written.
         watching: how changes are noticed, such as `inotify`; `polling: WHY` where events do not flow.
+        scan_every_seconds: all files are looked at so often, whether events tell of them or not; 0 if not known.
         last_pass_at: end of the last pass; None before the first.
         last_error: what stopped the last pass; "" if nothing did.
         lag_bytes: bytes of transcripts still to be read.
@@ -40,6 +41,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     at: datetime
     watching: str
+    scan_every_seconds: float = 0.0
     last_pass_at: datetime | None = None
     last_error: str = ""
     lag_bytes: int = 0

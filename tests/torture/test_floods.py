@@ -21,10 +21,11 @@ pytestmark = [
     pytest.mark.torture,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and processor time are read from /proc"),
 ]
-PATIENCE_SECONDS = 1800.0
-MOST_MIB = 300
-"""For a daemon that knows 100,000 files."""
+PATIENCE_SECONDS = 7200.0
+MOST_MIB = 150
+"""For a daemon, however many files it knows."""
 IDLE_SECONDS = 30.0
+REST_SECONDS = 3.0
 
 
 def make_world(tmp_path: Path, seed: int) -> World:
@@ -57,26 +58,39 @@ def test_events_lost_while_the_daemon_was_stopped_cost_no_citation(tmp_path: Pat
 
 
 def idle_share(daemon: Daemon) -> float:
-    """Return the part of a core that the daemon uses while nothing happens."""
+    """Return the part of a core that the daemon uses while nothing happens, once it has looked at all that did."""
+    while True:
+        began, used = time.monotonic(), daemon.cpu_seconds()
+        daemon.until(lambda began=began: time.monotonic() - began > REST_SECONDS)
+        if daemon.cpu_seconds() - used < 0.02:
+            break
     began, used = time.monotonic(), daemon.cpu_seconds()
     daemon.until(lambda: time.monotonic() - began > IDLE_SECONDS, patience_seconds=IDLE_SECONDS + 30)
     return (daemon.cpu_seconds() - used) / (time.monotonic() - began)
 
 
 def flood(world: World, files: int, citing_every: int, name: str) -> None:
-    """Let files appear beside a running daemon, and once more while none runs; note what it took."""
+    """Let files appear beside a running daemon; note what it took."""
     kbd = Kbd(world)
     with kbd.daemon() as daemon:
         until_counted(daemon, world)
         make_crowd(world, files, citing_every)
-        seconds = until_counted(daemon, world)
+        seconds, used = until_counted(daemon, world), daemon.cpu_seconds()
         share, peak = idle_share(daemon), peak_mib(daemon.process.pid)
         status = kbd.json("status")
         assert sum(s["records"] for s in status["sources"]) == files
         assert not [r for r in status["reasons"] if r["code"] != "watch_degraded"], status["reasons"]
     assert not world.faults()
-    assert peak < MOST_MIB * max(files / 100_000, 1), f"{peak:.0f} MiB"
-    note(name, files=files, seconds=round(seconds), peak_mib=round(peak), idle_percent=round(share * 100, 2))
+    assert peak < MOST_MIB, f"{peak:.0f} MiB"
+    note(
+        name,
+        files=files,
+        seconds=round(seconds),
+        processor_seconds=round(used),
+        peak_mib=round(peak),
+        idle_percent=round(share * 100, 2),
+        wrong_counts=0,
+    )
 
 
 def test_a_hundred_thousand_small_files_are_all_found_in_bounded_memory(tmp_path: Path) -> None:
