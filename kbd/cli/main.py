@@ -116,13 +116,13 @@ def _wait_for_editors() -> None:
         return
     from kbd.store.displaced import DISPLACED  # noqa: PLC0415 - see above
 
-    still_open: list[str] = []
+    lost: list[tuple[str, str]] = []
     with suppress(KeyboardInterrupt):  # whoever asks for it need not wait
-        still_open = DISPLACED.finish()
+        lost = DISPLACED.finish()
     for saved in DISPLACED.take_saved():
         _complain(f"{saved.path}: an editor wrote over kbd; its text is in {saved.copy}; merge it by hand")
-    for path in still_open:
-        _complain(f"{path}: an editor has it open as it was; what it writes now is lost, so let it read the file anew")
+    for path, what in lost:
+        _complain(f"{path}: {what}")
 
 
 def _failed(error: Exception) -> int:

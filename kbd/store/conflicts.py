@@ -4,29 +4,66 @@ from __future__ import annotations
 
 import os
 
-from kbd.errors import ChangedUnderneath
-from kbd.store.descriptors import StrPath
+from kbd.errors import ChangedUnderneath, FileUnreadable
+from kbd.store.descriptors import StrPath, unwritable, write_all
 from kbd.store.files import create_file, read_regular
 
 MAX_BYTES = 64 << 20
 
 
-def save_conflict(path: StrPath, data: bytes) -> str:
-    """Save foreign content beside the file as `NAME.kbd-conflict.md` and return its path; idempotent.
+def save_conflict(path: StrPath, data: bytes, like: int) -> str:
+    """Save foreign content beside the file as `NAME.kbd-conflict.md` and return where it stands; idempotent.
 
-    A copy of other content keeps its name: the new one becomes `NAME.2.kbd-conflict.md`, and so on.
+    A copy of other content keeps its name: the new one becomes `NAME.2.kbd-conflict.md`, and so on. What the file
+    itself says, and what has no words, needs no copy: `path` is returned.
+
+    Args:
+        path: the file; it need not be there.
+        data: the content.
+        like: the open file in which it was found, whose mode, owner and attributes the copy gets.
+
+    Raises:
+        ChangedUnderneath: the folder is not there any more.
+        FileUnwritable: the system refused.
+    """
+    if not data.strip() or _says(os.fspath(path), data):
+        return os.fspath(path)
+    stem, suffix = os.path.splitext(os.path.realpath(path))
+    number = 1
+    while True:
+        copy = f"{stem}{'' if number == 1 else f'.{number}'}.kbd-conflict{suffix}"
+        if _says(copy, data):
+            return copy
+        if not os.path.lexists(copy):
+            try:
+                return create_file(copy, data, like)
+            except ChangedUnderneath:
+                if not os.path.lexists(copy):  # it is the folder that went
+                    raise
+        number += 1
+
+
+def extend_conflict(copy: str, before: bytes, data: bytes) -> bool:
+    """Append to a copy what its text has become longer by; return False if it is another text, or no longer `before`.
 
     Raises:
         FileUnwritable: the system refused.
     """
-    stem, suffix = os.path.splitext(os.path.realpath(path))
-    like = path if os.path.exists(path) else None
-    number = 1
-    while True:
-        copy = f"{stem}{'' if number == 1 else f'.{number}'}.kbd-conflict{suffix}"
+    if not data.startswith(before) or not _says(copy, before):
+        return False
+    with unwritable(copy):
+        fd = os.open(copy, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
-            return create_file(copy, data, like)
-        except ChangedUnderneath:
-            if os.path.lexists(copy) and read_regular(copy, MAX_BYTES) == data:
-                return copy
-        number += 1
+            write_all(fd, data[len(before) :], len(before))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    return True
+
+
+def _says(path: str, data: bytes) -> bool:
+    """Tell whether a file says just that; whatever else is there, and cannot be read, does not."""
+    try:
+        return os.path.getsize(path) == len(data) and read_regular(path, MAX_BYTES) == data
+    except (OSError, FileUnreadable):
+        return False

@@ -13,17 +13,18 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from kbd.errors import ChangedUnderneath, FileUnwritable, KbdError
-from kbd.store.conflicts import save_conflict
-from kbd.store.descriptors import read_fd
+from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, KbdError
+from kbd.store.conflicts import MAX_BYTES, extend_conflict, save_conflict
+from kbd.store.descriptors import read_fd, strerror
 from kbd.store.leases import is_being_written
 
 KEPT_SECONDS = 600.0
-"""For so long an inode is looked at again, unless nobody can be writing into it."""
+"""For so long an inode is looked at again where the system does not tell whether anybody can be writing into it."""
 KEPT_MOST = 256
 """So many of them stay open, the newest: a common process may have 1024 files open."""
 LINGER_SECONDS = 5.0
 """For so long a process that ends waits for those who still have such an inode open for writing."""
+_STILL_OPEN = "an editor has it open as it was; what it writes now is lost, so let it read the file anew"
 _TICK_NS = 2_000_000_000
 _POLL_SECONDS = 0.05
 
@@ -36,12 +37,26 @@ class KeptFile:
         self._fd = fd
         self._stamp: tuple[int, int, int] | None = None
         self._known = {hashlib.sha256(data).digest() for data in known}
+        self._saved: tuple[str, bytes] | None = None
 
     def _content(self) -> bytes:
-        return read_fd(self._fd, os.fstat(self._fd).st_size)
+        data = read_fd(self._fd, MAX_BYTES)
+        if len(data) > MAX_BYTES:
+            raise FileUnreadable(f"larger than {MAX_BYTES} bytes")
+        return data
 
     def late_bytes(self) -> bytes | None:
-        """Return the content if someone has written to it and what it says is no known text, else None."""
+        """Return the content if someone has written to it and what it says is no known text, else None.
+
+        Raises:
+            FileUnreadable: the system refused, or it is too large.
+        """
+        try:
+            return self._news()
+        except OSError as error:
+            raise FileUnreadable(strerror(error)) from error
+
+    def _news(self) -> bytes | None:
         seen, now_ns = os.fstat(self._fd), time.time_ns()
         stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         if stamp == self._stamp:
@@ -53,9 +68,31 @@ class KeptFile:
         self._stamp = stamp if now_ns - seen.st_ctime_ns > _TICK_NS else None
         return None
 
-    def accept(self, data: bytes) -> None:
-        """Take this content, which is safe elsewhere, for no news any more."""
-        self._known.add(hashlib.sha256(data).digest())
+    def save_beside(self, path: str, late: bytes) -> str:
+        """Save what was found late beside the file, where it is no news any more; return where it stands.
+
+        Of a text that only grows, each look lengthens one copy.
+
+        Raises:
+            FileUnwritable, ChangedUnderneath: it is saved nowhere.
+        """
+        if self._saved is not None and extend_conflict(*self._saved, late):
+            copy = self._saved[0]
+        else:
+            copy = save_conflict(path, late, self._fd)
+        self._saved = (copy, late) if copy != path else None
+        self._known.add(hashlib.sha256(late).digest())
+        return copy
+
+    def has_name(self) -> bool:
+        """Tell whether someone has given it a name since, as far as that can be told: what is written stands there."""
+        try:
+            path = os.readlink(f"/proc/self/fd/{self._fd}")
+            is_there = os.path.samestat(os.stat(path), os.fstat(self._fd))
+        except OSError:  # no such name, or no system that tells
+            return False
+        # A temporary's name is soon gone, and so are those that network file systems give to what is still open.
+        return is_there and not os.path.basename(path).startswith(".")
 
     def is_being_written(self) -> bool | None:
         """Tell whether someone has it open for writing; None where that cannot be told."""
@@ -107,18 +144,19 @@ class Displaced:
         """Take an inode over, and save what stands nowhere else in it; a failure is tried again at each look."""
         self._held.append(_Held(path, inode, self.clock()))
         self._is_safe(self._held[-1])
-        while len(self._held) > most_open() and self._is_safe(self._held[0]):
-            self._held.pop(0).inode.close()
+        while len(self._held) > most_open():
+            oldest = next((held for held in self._held if self._is_safe(held)), None)
+            if oldest is None:
+                break
+            self._held.remove(oldest)
+            oldest.inode.close()
 
     def look(self) -> None:
         """Save what was written meanwhile; let go of inodes that nobody has open for writing, or that are old."""
-        left = []
-        for held in self._held:
-            if self._is_safe(held) and self._is_over(held):
+        for held in [*self._held]:
+            if held.inode.has_name() or (self._is_safe(held) and self._is_over(held)):
+                self._held.remove(held)
                 held.inode.close()
-            else:
-                left.append(held)
-        self._held = left
 
     def take_saved(self) -> list[Saved]:
         """Return what was saved since the last call."""
@@ -129,43 +167,48 @@ class Displaced:
         """Return the paths whose late text could not be saved when last tried, and why."""
         return [(held.path, held.fault) for held in self._held if held.fault is not None]
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[tuple[str, str]]:
         """Wait for a few seconds for those who still write, look a last time, and let all go.
 
         Returns:
-            The files that someone still has open as they were before a write: what is written there now is lost.
+            By file, what of it is lost now.
         """
         ends = self.clock() + LINGER_SECONDS
-        while (busy := self._busy()) and self.clock() < ends:
-            self.wait(_POLL_SECONDS)
+        busy: list[str] = []
+        try:
+            while (busy := self._busy()) and self.clock() < ends:
+                self.wait(_POLL_SECONDS)
+                self.look()
+        finally:
             self.look()
-        self.look()
-        for held in self._held:
-            held.inode.close()
-        self._held = []
-        return busy
+            lost = [(path, f"an editor's late text cannot be saved: {fault.what}") for path, fault in self.faults()]
+            for held in self._held:
+                held.inode.close()
+            self._held = []
+        return lost + [(path, _STILL_OPEN) for path in busy]
 
     def _busy(self) -> list[str]:
         return sorted({held.path for held in self._held if held.inode.is_being_written() is True})
 
     def _is_over(self, held: _Held) -> bool:
-        age = self.clock() - held.since
+        age, has_writer = self.clock() - held.since, held.inode.is_being_written()
+        if has_writer is None:
+            return age >= KEPT_SECONDS
         # Whoever opened it by its name just before the write may not be known as a writer yet.
-        return age >= KEPT_SECONDS or (age * 1e9 > _TICK_NS and held.inode.is_being_written() is False)
+        return not has_writer and age * 1e9 > _TICK_NS
 
     def _is_safe(self, held: _Held) -> bool:
         """Save what is new beside its file; return False if that must be tried again."""
         held.fault = None
-        late = held.inode.late_bytes()
-        if late is None:
-            return True
         try:
-            copy = save_conflict(held.path, late)
-        except (FileUnwritable, ChangedUnderneath) as exc:
+            late = held.inode.late_bytes()
+            copy = held.path if late is None else held.inode.save_beside(held.path, late)
+        except (FileUnreadable, FileUnwritable, ChangedUnderneath) as exc:
             held.fault = exc
             return False
-        held.inode.accept(late)
-        self.saved.append(Saved(held.path, copy))
+        told = Saved(held.path, copy)
+        if copy != held.path and told not in self.saved:
+            self.saved.append(told)
         return True
 
 

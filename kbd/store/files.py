@@ -43,13 +43,13 @@ def read_with_stat(path: StrPath, max_bytes: int) -> tuple[bytes, os.stat_result
     return data, status
 
 
-def create_file(path: StrPath, data: bytes, like: StrPath | None = None) -> str:
+def create_file(path: StrPath, data: bytes, like: StrPath | int | None = None) -> str:
     """Make a file that is not there yet, whole or not at all, and return its real path.
 
     Args:
         path: the new file, in an existing directory.
         data: its content.
-        like: an existing file whose mode, owner and attributes it gets; else the process's defaults.
+        like: an existing file, by name or open, whose mode, owner and attributes it gets; else the process's defaults.
 
     Raises:
         ChangedUnderneath: something of that name is there.
@@ -60,7 +60,9 @@ def create_file(path: StrPath, data: bytes, like: StrPath | None = None) -> str:
         folder = os.path.realpath(folder, strict=True)
         dir_fd = stack.enter_context(directory(folder))
         pattern = None
-        if like is not None:
+        if isinstance(like, int):
+            pattern = like
+        elif like is not None:
             pattern = open_regular(os.fspath(like), follow=True)
             stack.callback(os.close, pattern)
         new = stack.enter_context(temporary(dir_fd, data, pattern))

@@ -25,9 +25,10 @@ def is_being_written(fd: int) -> bool | None:
         # Whoever opens the file while the lease stands has the holder told by a signal; this one is ignored by default.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        # Refused alike if a writer who waited for too long has broken the lease.
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
         return True if error.errno == errno.EAGAIN else None
-    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, suppress
 
-from kbd.errors import ChangedUnderneath
+from kbd.errors import ChangedUnderneath, FileUnreadable
 from kbd.store.conflicts import save_conflict
 from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, unwritable
 from kbd.store.displaced import DISPLACED, KeptFile
@@ -50,20 +50,27 @@ def remove_file(path: StrPath, old: bytes) -> None:
 
 def _drop(aside: str, name: str, dir_fd: int, real: str, old: bytes) -> None:
     """Remove what was put aside if it is as expected; else give it its name back, or save it beside who has that."""
-    fd = open_regular(aside, dir_fd=dir_fd)
-    try:
-        data = read_fd(fd, os.fstat(fd).st_size)
-    finally:
-        os.close(fd)
-    if data == old:
-        with suppress(FileNotFoundError):  # swept meanwhile
+    with ExitStack() as stack:
+        try:
+            fd = open_regular(aside, dir_fd=dir_fd)
+            stack.callback(os.close, fd)
+            data = read_fd(fd, os.fstat(fd).st_size)
+        except (OSError, FileUnreadable):
+            _give_back(aside, name, dir_fd)
+            raise
+        if data == old:
+            with suppress(FileNotFoundError):  # swept meanwhile
+                os.unlink(aside, dir_fd=dir_fd)
+            return
+        try:
+            _give_back(aside, name, dir_fd)
+        except FileExistsError:
+            save_conflict(real, data, fd)
             os.unlink(aside, dir_fd=dir_fd)
-        return
-    try:
-        if not rename_new(aside, name, dir_fd=dir_fd):
-            os.link(aside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
-            os.unlink(aside, dir_fd=dir_fd)
-    except FileExistsError:
-        save_conflict(real, data)
-        os.unlink(aside, dir_fd=dir_fd)
     raise ChangedUnderneath("changed meanwhile", where=real, hint="try again")
+
+
+def _give_back(aside: str, name: str, dir_fd: int) -> None:
+    if not rename_new(aside, name, dir_fd=dir_fd):
+        os.link(aside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
+        os.unlink(aside, dir_fd=dir_fd)

@@ -38,7 +38,7 @@ class Replaced:
 
 @dataclass(slots=True)
 class _Inode:
-    """What has, or had, the name: an open file as it was read last; `fd` is -1 for what is no regular file."""
+    """What has, or had, the name: an open file as it was read last; `fd` is -1 for what is none, or may not be read."""
 
     fd: int
     number: int
@@ -47,17 +47,17 @@ class _Inode:
     @classmethod
     def of(cls, name: str, dir_fd: int) -> _Inode:
         """Open what has the name, and read it; it is marked as in use while it may have a temporary's name."""
+        fd = -1
         try:
             fd = open_regular(name, dir_fd=dir_fd)
-        except FileUnreadable:
-            return cls(-1, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino)
-        try:
             mark_in_use(fd)
             seen = os.fstat(fd)
             return cls(fd, seen.st_ino, read_fd(fd, seen.st_size))
-        except OSError:
-            os.close(fd)
-            raise
+        except (OSError, FileUnreadable):
+            if fd >= 0:
+                os.close(fd)
+            # It may be a text that somebody saved, and must not be lost for being unreadable here.
+            return cls(-1, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino)
 
     def is_as_believed(self, other: _Inode) -> bool:
         return self.data == other.data if self.fd >= 0 and other.fd >= 0 else self.number == other.number

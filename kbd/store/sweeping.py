@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from kbd.errors import FileUnreadable
 from kbd.store.conflicts import MAX_BYTES, save_conflict
-from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, unwritable
+from kbd.store.descriptors import StrPath, directory, is_utf8, open_regular, read_fd, unwritable
 from kbd.store.displaced import DISPLACED, Saved
-from kbd.store.locks import try_flock
-from kbd.store.temporary import content_mark, target_mark
+from kbd.store.temporary import content_mark, mark_in_use, target_mark
 
 _NAME = re.compile(r"\.kbd-(?:[0-9a-f]{32}|[0-9a-f]{16}-([0-9a-f]{8})-([0-9a-f]{16})-([0-9a-f]{16}))\.tmp")
 # The heartbeat, the ledger's generation, a ledger or a backup being made, with SQLite's files beside it.
@@ -29,24 +28,14 @@ def sweep_temporaries(folder: StrPath) -> int:
     Raises:
         FileUnwritable: the directory is there and cannot be listed or written.
     """
-    swept = 0
     with unwritable(folder), ExitStack() as stack:
         try:
             dir_fd = stack.enter_context(directory(folder))
         except FileNotFoundError:
             return 0
         names = os.listdir(dir_fd)
-        for name in names:
-            found = _NAME.fullmatch(name)
-            data = _abandoned(name, dir_fd) if found else None
-            if found is None or data is None:
-                continue
-            if found[1] and content_mark(data) not in (found[2], found[3]):
-                _rescue(os.fspath(folder), data, [other for other in names if target_mark(other) == found[1]])
-            with suppress(FileNotFoundError):  # its writer finished just now
-                os.unlink(name, dir_fd=dir_fd)
-                swept += 1
-    return swept
+        found = [match for match in map(_NAME.fullmatch, names) if match]
+        return sum(_swept(match, os.fspath(folder), dir_fd, names) for match in found)
 
 
 def sweep_state(state_dir: Path) -> int:
@@ -67,19 +56,38 @@ def sweep_state(state_dir: Path) -> int:
     return swept
 
 
-def _abandoned(name: str, dir_fd: int) -> bytes | None:
-    """Return the content of a temporary whose writer is dead; None for any other, and for what cannot be one."""
+def _swept(match: re.Match[str], folder: str, dir_fd: int, names: list[str]) -> bool:
+    """Remove a temporary if its writer is dead, its text kept if a person wrote it; return whether it is gone."""
+    name, target, *marks = match.group(0, 1, 2, 3)
     try:
         fd = open_regular(name, dir_fd=dir_fd)
-    except (FileNotFoundError, FileUnreadable):
-        return None
+    except (FileNotFoundError, FileUnreadable, PermissionError):
+        return False
+    with ExitStack() as stack:
+        stack.callback(os.close, fd)
+        if not mark_in_use(fd):
+            return False
+        data = read_fd(fd, MAX_BYTES)
+        if len(data) > MAX_BYTES:
+            return False
+        if target and content_mark(data) not in marks:
+            _rescue(fd, data, folder, [other for other in names if is_utf8(other) and target_mark(other) == target])
+        # Whoever exchanges names at this moment has another file there by now.
+        if _has_name(fd, name, dir_fd):
+            os.unlink(name, dir_fd=dir_fd)
+            return True
+    return False
+
+
+def _has_name(fd: int, name: str, dir_fd: int) -> bool:
     try:
-        data = read_fd(fd, MAX_BYTES) if try_flock(fd) else None
-    finally:
-        os.close(fd)
-    return data if data is not None and len(data) <= MAX_BYTES else None
+        return os.path.samestat(os.fstat(fd), os.stat(name, dir_fd=dir_fd, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
 
 
-def _rescue(folder: str, data: bytes, names: list[str]) -> None:
+def _rescue(fd: int, data: bytes, folder: str, names: list[str]) -> None:
     path = os.path.join(folder, names[0] if names else _LOST_NAME)
-    DISPLACED.saved.append(Saved(path, save_conflict(path, data)))
+    copy = save_conflict(path, data, fd)
+    if copy != path:
+        DISPLACED.saved.append(Saved(path, copy))

@@ -17,6 +17,8 @@ from kbd.store.locks import try_flock
 _SHORT = 8
 # Editors written in JavaScript compare modification times in milliseconds.
 _MTIME_STEP_NS = 1_000_000
+# EBADF comes from NFS, where only a file that is open for writing can be locked exclusively.
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
 
 
 @dataclass(slots=True)
@@ -57,9 +59,11 @@ def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool 
             os.fsync(fd)
         yield made
     finally:
-        with suppress(FileNotFoundError):  # renamed
-            os.unlink(made.name, dir_fd=dir_fd)
-        os.close(fd)
+        try:
+            with suppress(FileNotFoundError):  # renamed
+                os.unlink(made.name, dir_fd=dir_fd)
+        finally:
+            os.close(fd)
 
 
 def label(made: Temporary, dir_fd: int, target: str, contents: tuple[bytes, bytes]) -> None:
@@ -85,13 +89,13 @@ def content_mark(data: bytes) -> str:
 
 
 def mark_in_use(fd: int) -> bool:
-    """Lock a temporary, for the sweep to tell it from those of dead writers; return whether that was possible."""
+    """Lock a temporary, for the sweep to tell it from those of dead writers; return False if another has it locked."""
     try:
         return try_flock(fd)
     except OSError as error:
         # Without locks a sweep takes it for abandoned; this write then fails as changed underneath and is repeated.
-        if error.errno in {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}:
-            return False
+        if error.errno in _NO_LOCKS:
+            return True
         raise
 
 

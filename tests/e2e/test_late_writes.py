@@ -70,7 +70,7 @@ def test_late_write_is_saved_when_kbd_ends(desk: Desk) -> None:
 
 
 def test_late_write_that_cannot_be_saved_is_told_and_saved_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: object, data: object) -> str:
+    def full(path: object, *_: object) -> str:
         raise FileUnwritable("No space left on device", where=str(path))
 
     with open(desk.world.knowledge / "en.md", "r+b", buffering=0) as editor:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kbd.errors import ChangedUnderneath, LockTimeout
-from kbd.store.conflicts import save_conflict
 from kbd.store.locks import Locks
 from kbd.store.rewrite import Deferred, Quiet, Unchanged, Written, has_conflict, rewrite, rewrite_held
 from tests.leases import need_leases
@@ -175,21 +174,10 @@ def test_two_files_are_changed_under_both_locks(note: Path, locks: Locks) -> Non
     assert (note.read_bytes(), archive.read_bytes()) == (b"", b"one\n")
 
 
-def test_late_content_is_saved_beside_under_a_free_name(note: Path) -> None:
-    note.chmod(0o640)
-    first = save_conflict(note, b"theirs\n")
-    assert first == str(note.parent / "lessons.kbd-conflict.md")
-    assert save_conflict(note, b"theirs\n") == first
-    assert save_conflict(note, b"other\n") == str(note.parent / "lessons.2.kbd-conflict.md")
-    assert Path(first).read_bytes() == b"theirs\n"
-    assert Path(first).stat().st_mode & 0o777 == 0o640
-
-
 WRITER = """
 import re, sys, time
 from pathlib import Path
 from kbd.store.locks import Locks
-from kbd.store.conflicts import save_conflict
 from kbd.store.rewrite import rewrite
 path, state, name, rounds = sys.argv[1], Path(sys.argv[2]), sys.argv[3].encode(), int(sys.argv[4])
 for n in range(1, rounds + 1):
