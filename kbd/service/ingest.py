@@ -337,12 +337,13 @@ class _Batch:
                 parts.setdefault(part, []).append((mention, line))
             for (day, stream, origin_session), found in sorted(parts.items()):
                 told, observed = found[0][1].at.astimezone(UTC), found[0][1].observed
-                if observed and self.ingest.recovered:
-                    told = covered_time(self.db, told, [m.entry for m, _ in found])
                 mentions = first_per_pattern([m for m, _ in found])
                 # A log that is gone lends its session to what is dated only: other lines say nothing of being the same.
                 session = origin_session if dated or stream != self.row.stream else self.row.session
                 key = facts.key_of("text", origin_session if dated else stream, message.record_id, day.isoformat())
+                # What the ledger still knows keeps its day, though a copy of it is found first after the restore.
+                if observed and self.ingest.recovered and facts.message_id(self.db, key) is None:
+                    told = covered_time(self.db, told, [m.entry for m, _ in found])
                 holder = self._holder(message, told, observed=observed, session=session)
                 one = replace(citing, reading=replace(citing.reading, mentions=mentions))
                 self._store(message, Said((one,), ()), key, holder)
