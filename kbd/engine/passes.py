@@ -22,9 +22,11 @@ from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, read_base
+from kbd.store.displaced import DISPLACED
 from kbd.store.ledger import back_up, distrusting, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
 from kbd.store.ledger.wildclock import lies_ahead, pull_back
+from kbd.store.notes import conflict_copies
 from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.sweeping import sweep_state, sweep_temporaries
 
@@ -177,7 +179,7 @@ class Engine:
             if spec.sidecars:
                 files, unread = with_values(files)
                 problems = [*problems, *unread]
-            report.problems.extend(problems)
+            report.problems.extend([*problems, *conflict_copies([*(file.path for file in files), base.relations])])
             self._after_sync(sync_base(self.frame.ledger, spec, files, problems, clock.now))
             if not is_parsed_so and not problems:
                 wording.note_parsed(self.frame.ledger, spec)
@@ -243,6 +245,11 @@ class Engine:
     def watched_folders(self) -> list[Watched]:
         """Return the folders whose events are of interest."""
         return [*watched_folders(self.frame), *watched_logs(self.frame)]
+
+    def look_again(self) -> bool:
+        """Save what editors wrote late into files that were replaced; return whether a pass has something to tell."""
+        DISPLACED.look()
+        return bool(DISPLACED.saved)
 
     def seconds_to_next_write(self, now: float) -> float:
         """Return when a file that waits may be written, in seconds from `now` (real clock)."""

@@ -14,7 +14,7 @@ from kbd.errors import FileUnreadable
 from kbd.store import relations
 from kbd.store.base_files import MAX_BYTES
 from kbd.store.files import read_regular
-from kbd.store.notes import archive_of, is_archive, knowledge_files
+from kbd.store.notes import archive_of, conflict_copies, is_archive, knowledge_files
 
 YAML = (".yaml", ".yml")
 
@@ -39,7 +39,7 @@ class _Read:
 def lint_base(scope: Scope) -> list[Problem]:
     """Return the findings in all files of a base, in the order of files and lines; `where` is `file:line`."""
     listing = knowledge_files(scope.patterns)
-    findings = list(listing.problems)
+    findings = [*listing.problems, *conflict_copies([*listing.files, *filter(None, [scope.relations])])]
     archives = [path for path in map(archive_of, listing.files) if os.path.lexists(path)]
     read: list[_Read] = []
     for path in [*listing.files, *archives]:

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kbd.core.model import Problem
@@ -17,6 +17,7 @@ _MAGIC = re.compile(r"[*?[]")
 _CONFLICT_COPY = re.compile(
     r"\((?:case )?conflict\b|conflicted copy|\.sync-conflict-|\.kbd-conflict\.[^.]+$", re.IGNORECASE
 )
+_OWN_COPY = re.compile(r"(.+?)(?:\.\d+)?\.kbd-conflict(\.[^.]+)", re.DOTALL)
 _ARCHIVE = "-archive"
 
 
@@ -69,6 +70,34 @@ def knowledge_files(patterns: Sequence[str], root: str = "/") -> Listing:
         tuple(search.unlisted),
         tuple(path for path in archives if is_utf8(path) and os.path.isfile(path)),
     )
+
+
+def conflict_copies(paths: Iterable[str]) -> list[Problem]:
+    """Return one problem (`write_conflict`) per file whose text an editor wrote over kbd still lies beside it.
+
+    Args:
+        paths: files of a base; all copies in their folders are told, links resolved.
+    """
+    copies: dict[str, list[str]] = {}
+    for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in paths}):
+        try:
+            names = os.listdir(folder)
+        except OSError:  # told where its files are read
+            continue
+        for name in sorted(names):
+            found = _OWN_COPY.fullmatch(name)
+            if found:
+                copies.setdefault(os.path.join(folder, found[1] + found[2]), []).append(name)
+    return [
+        Problem(
+            "write_conflict",
+            shown(path),
+            f"an editor wrote over kbd; its text is in {shown(names[0])}"
+            + (f" and {len(names) - 1} more beside it" if len(names) > 1 else ", beside it"),
+            "merge it by hand, then remove the copy",
+        )
+        for path, names in copies.items()
+    ]
 
 
 def is_archive(path: str) -> bool:

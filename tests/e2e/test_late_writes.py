@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from kbd.config import load_config
 from kbd.engine import Clock, Engine
 from kbd.errors import FileUnwritable
 from kbd.store import displaced
+from tests.e2e.process import FAST, Daemon, Kbd
 from tests.e2e.world import World
 from tests.leases import need_leases
 
@@ -59,6 +61,12 @@ def test_late_write_is_saved_beside_the_file_at_the_next_pass(desk: Desk) -> Non
         desk.work()
     assert [text.startswith(LATE) for text in desk.copies()] == [True]
     assert "write_conflict" in desk.problems
+    desk.work()
+    assert "write_conflict" in desk.problems, "told until the copy is gone"
+    for copy in desk.world.knowledge.glob("*.kbd-conflict.md"):
+        copy.unlink()
+    desk.work()
+    assert "write_conflict" not in desk.problems
 
 
 def test_late_write_is_saved_when_kbd_ends(desk: Desk) -> None:
@@ -102,3 +110,63 @@ def test_command_that_ends_waits_for_an_editor_that_has_the_file_open(desk: Desk
     assert (adding.returncode, b"A lesson that a person adds" in note.read_bytes()) == (0, True), said
     assert [text.startswith(LATE) for text in desk.copies()] == [True]
     assert "an editor wrote over kbd; its text is in" in said
+
+
+# --- the daemon ----------------------------------------------------------------------------------------------
+
+
+class Writing:
+    """A daemon that has just replaced a file which an editor has open for writing."""
+
+    def __init__(self, world: World, daemon: Daemon) -> None:
+        self.world, self.daemon, self.note = world, daemon, world.knowledge / "en.md"
+        self.copy = world.knowledge / "en.kbd-conflict.md"
+        daemon.until((world.state / "heartbeat.json").exists)
+        self.editor = open(self.note, "r+b", buffering=0)
+        before = os.fstat(self.editor.fileno()).st_ino
+        world.work(40)
+        world.settle()
+        daemon.until(lambda: self.note.stat().st_ino != before)
+
+    def is_saved(self) -> bool:
+        return self.copy.exists() and self.copy.read_bytes().startswith(LATE)
+
+
+@pytest.fixture
+def writing(tmp_path: Path) -> Iterator[Writing]:
+    need_leases(tmp_path)
+    world = World(tmp_path / "world", 5, TODAY, FAST.replace("every_seconds: 1", "every_seconds: 600"))
+    with Kbd(world).daemon() as daemon:
+        made = Writing(world, daemon)
+        yield made
+        made.editor.close()
+
+
+def test_daemon_that_rests_saves_a_late_write_within_seconds(writing: Writing) -> None:
+    writing.editor.write(LATE)
+    writing.daemon.until(writing.is_saved, patience_seconds=10)
+
+
+def test_daemon_that_is_paused_saves_a_late_write(writing: Writing) -> None:
+    Kbd(writing.world).ok("pause")
+    writing.editor.write(LATE)
+    writing.daemon.until(writing.is_saved, patience_seconds=10)
+
+
+def test_daemon_told_to_end_waits_for_an_editor_saves_its_text_and_says_so(writing: Writing) -> None:
+    began = time.monotonic()
+    writing.daemon.process.send_signal(signal.SIGTERM)
+    writing.daemon.until(lambda: "stopped" in writing.daemon.said())
+    writing.editor.write(LATE)
+    writing.editor.close()
+    assert writing.daemon.process.wait(timeout=10) == 0
+    assert (writing.is_saved(), time.monotonic() - began < 6) == (True, True)
+    assert f"an editor wrote over kbd; its text is in {writing.copy}" in writing.daemon.said()
+
+
+def test_daemon_told_to_end_names_the_file_that_an_editor_keeps_open(writing: Writing) -> None:
+    began = time.monotonic()
+    writing.daemon.process.send_signal(signal.SIGTERM)
+    assert writing.daemon.process.wait(timeout=10) == 0
+    assert time.monotonic() - began < 6
+    assert f"{writing.note}: an editor has it open as it was" in writing.daemon.said()

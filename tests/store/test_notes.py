@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kbd.store.notes import archive_of, is_archive, knowledge_files
+from kbd.store.notes import archive_of, conflict_copies, is_archive, knowledge_files
 
 
 def make(root: Path, *names: str) -> None:
@@ -109,3 +109,19 @@ def test_archive_stands_beside_its_file() -> None:
     assert archive_of("/kb/lessons.md") == "/kb/lessons-archive.md"
     assert is_archive(archive_of("/kb/a.b.markdown"))
     assert not is_archive("/kb-archive/lessons.md")
+
+
+def test_texts_that_editors_wrote_over_kbd_are_told_by_file_until_they_are_gone(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", "a.kbd-conflict.md", "a.2.kbd-conflict.md", "gone.kbd-conflict.md", "kbd-conflict.md")
+    make(tmp_path, "x.yaml", "x.kbd-conflict.yaml")
+    (tmp_path / "linked").symlink_to(tmp_path)
+    paths = [str(tmp_path / "a.md"), str(tmp_path / "linked" / "x.yaml"), str(tmp_path / "none" / "b.md")]
+    told = {os.path.basename(problem.where): problem.what for problem in conflict_copies(paths)}
+    assert told == {
+        "a.md": "an editor wrote over kbd; its text is in a.2.kbd-conflict.md and 1 more beside it",
+        "gone.md": "an editor wrote over kbd; its text is in gone.kbd-conflict.md, beside it",
+        "x.yaml": "an editor wrote over kbd; its text is in x.kbd-conflict.yaml, beside it",
+    }
+    for copy in tmp_path.glob("*.kbd-conflict.*"):
+        copy.unlink()
+    assert conflict_copies(paths) == []
