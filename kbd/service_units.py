@@ -20,6 +20,8 @@ LAUNCHD_LABEL = "io.github.kbd"
 # A restart mends none of these: configuration, already running, ledger damaged.
 _FINAL_EXITS = "2 3 5"
 
+_TMP = ("/tmp", "/var/tmp")  # noqa: S108 - the folders that PrivateTmp= hides
+
 # What a user manager can do without a user namespace: seccomp filters and process attributes.
 _SYSCALL_LIMITS = """\
 NoNewPrivileges=yes
@@ -132,11 +134,14 @@ def render_systemd(service: Service, *, user: str | None = None, namespaces: boo
 
 def _namespace_lines(service: Service) -> list[str]:
     lines = _NAMESPACES.splitlines()
-    paths = (*service.writable, *service.readable)
-    if not any(_lies_in(path, tmp) for path in paths for tmp in ("/tmp", "/var/tmp")):  # noqa: S108 - PrivateTmp hides them
+    paths, writable = (*service.writable, *service.readable), service.writable
+    if not any(_lies_in(path, tmp) for path in paths for tmp in _TMP):
         lines.append("PrivateTmp=yes")
+    else:
+        # Stores that agents keep in SQLite are read from a copy while they are at rest.
+        writable = _outermost((*writable, _TMP[0]))
     # `-`: a folder that is not there yet must not keep kbd from starting.
-    return [*lines, *(f"ReadWritePaths={_word('-' + folder)}" for folder in service.writable)]
+    return [*lines, *(f"ReadWritePaths={_word('-' + folder)}" for folder in writable)]
 
 
 def _word(text: str) -> str:

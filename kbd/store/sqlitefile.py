@@ -151,7 +151,11 @@ def _is_in_use_or_plain(path: str) -> bool:
 
 def _copy_of(path: str, max_value: int) -> sqlite3.Connection:
     """Open a private copy, which has no name any more once it is open: a kill leaves nothing behind."""
-    with tempfile.TemporaryDirectory(prefix="kbd-") as folder:
+    try:
+        made = tempfile.TemporaryDirectory(prefix="kbd-")
+    except OSError as error:  # without any folder that takes one it is a FileNotFoundError, and the store is not absent
+        raise _unreadable(path, f"no copy can be made: {error.strerror}") from error
+    with made as folder:
         db = _connect(_copied(path, folder), max_value)
         try:
             fetch(db, "SELECT count(*) FROM sqlite_master")

@@ -310,6 +310,15 @@ def test_private_copy_has_no_name_while_it_is_read(tmp_path, monkeypatch):
     assert len(list(reading)) == 1
 
 
+def test_store_at_rest_that_cannot_be_copied_is_no_absent_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    store = OpenCodeStore(tmp_path / "opencode.db", wal=True)
+    store.message("m", "s", NOON, text("one"))
+    store.close()
+    with pytest.raises(FileUnreadable, match="no copy can be made"):
+        read(store.path)
+
+
 def test_damaged_store_in_wal_mode_says_so(tmp_path):
     store = OpenCodeStore(tmp_path / "opencode.db", wal=True)
     store.message("m", "s", NOON, text("one"))
