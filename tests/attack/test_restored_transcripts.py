@@ -19,7 +19,9 @@ from tests.e2e.world import Shown, World
 def tidy_up(world: World, draw: random.Random, trash: Path) -> list[tuple[Path, Path]]:
     """Do to transcripts what agents and log rotation do; return where each deleted one is kept, and where it was."""
     deleted = []
-    for number, path in enumerate(sorted([*(world.root / "claude").rglob("*.jsonl"), *world.logs.folder.glob("*.log")])):
+    for number, path in enumerate(
+        sorted([*(world.root / "claude").rglob("*.jsonl"), *world.logs.folder.glob("*.log")])
+    ):
         how = draw.choice(("keep", "delete", "delete", "cut", "rotate", "pack", "rewrite"))
         if how == "delete":
             deleted.append((trash / str(number), path))
