@@ -25,6 +25,7 @@ from kbd.engine import Clock, Engine, PassReport
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
 from kbd.stall import StallGuard
+from kbd.store.displaced import DISPLACED
 from kbd.store.filesystem import require_local
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
 from kbd.store.identity import has_name
@@ -46,7 +47,8 @@ START_EXTENSION_USEC = 60_000_000
 BREATH_SECONDS = 60.0
 """While nothing happens the daemon shows that often that it waits and does not hang."""
 REST_SECONDS = 2.0
-"""While paused the daemon looks that often whether the pause is over."""
+"""While paused the daemon looks that often whether the pause is over; and while files that it replaced may still be
+open elsewhere, whether someone wrote into them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,7 @@ class Daemon:
                     self._wait()
                 else:
                     self.stop.wait(REST_SECONDS)
+                    self.engine.look_again()
         finally:
             self.guard.stop()
             self.notifier.send(STOPPING=1)
@@ -346,8 +349,11 @@ class Daemon:
             pause = min(pause, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
         deadline = time.monotonic() + max(pause, 0.05)
         while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
-            if self.hints.wake.wait(min(left, (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3)):
+            breath = REST_SECONDS if DISPLACED else (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3
+            if self.hints.wake.wait(min(left, breath)):
                 self._settle()
+                break
+            if self.engine.look_again():
                 break
             self._require_state()
             self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens

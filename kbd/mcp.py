@@ -16,6 +16,7 @@ import click
 from kbd import __version__
 from kbd.cli import adding, linking, searching, seeing
 from kbd.cli.context import BUDGET, gather, wanted_of
+from kbd.cli.editors import wait_for_editors
 from kbd.cli.health import said_now
 from kbd.cli.session import Session
 from kbd.errors import KbdError, UsageError
@@ -58,6 +59,8 @@ def offer(server: MCPServer[Any], tools: Tools) -> None:
                 return tool(*args, **kwargs)
             except KbdError as error:
                 raise ToolError(error.message()) from error
+            finally:
+                wait_for_editors()  # this process may live for weeks, and end without a word
 
         return call
 

@@ -114,15 +114,10 @@ def _wait_for_editors() -> None:
     # Where nothing was replaced, the module was not needed, and is not loaded for this.
     if "kbd.store.displaced" not in sys.modules:
         return
-    from kbd.store.displaced import DISPLACED  # noqa: PLC0415 - see above
+    from kbd.cli.editors import wait_for_editors  # noqa: PLC0415 - see above
 
-    lost: list[tuple[str, str]] = []
     with suppress(KeyboardInterrupt):  # whoever asks for it need not wait
-        lost = DISPLACED.finish()
-    for saved in DISPLACED.take_saved():
-        _complain(f"{saved.path}: an editor wrote over kbd; its text is in {saved.copy}; merge it by hand")
-    for path, what in lost:
-        _complain(f"{path}: {what}")
+        wait_for_editors()
 
 
 def _failed(error: Exception) -> int:

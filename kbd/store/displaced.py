@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ class Saved:
     copy: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Held:
     path: str
     inode: KeptFile
@@ -135,6 +136,8 @@ class Displaced:
     wait: Callable[[float], None] = time.sleep
     saved: list[Saved] = field(default_factory=list)
     _held: list[_Held] = field(default_factory=list)
+    # Tools of the MCP server run in threads; an inode must not be closed while another looks at it.
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __len__(self) -> int:
         """Return how many inodes are open."""
@@ -142,21 +145,25 @@ class Displaced:
 
     def put(self, path: str, inode: KeptFile) -> None:
         """Take an inode over, and save what stands nowhere else in it; a failure is tried again at each look."""
-        self._held.append(_Held(path, inode, self.clock()))
-        self._is_safe(self._held[-1])
-        while len(self._held) > most_open():
-            oldest = next((held for held in self._held if self._is_safe(held)), None)
-            if oldest is None:
-                break
-            self._held.remove(oldest)
-            oldest.inode.close()
+        with self._lock:
+            self._held.append(_Held(path, inode, self.clock()))
+            self._is_safe(self._held[-1])
+            while len(self._held) > most_open():
+                oldest = next((held for held in self._held if self._is_safe(held)), None)
+                if oldest is None:
+                    break
+                self._let_go(oldest)
 
     def look(self) -> None:
         """Save what was written meanwhile; let go of inodes that nobody has open for writing, or that are old."""
-        for held in [*self._held]:
-            if held.inode.has_name() or (self._is_safe(held) and self._is_over(held)):
-                self._held.remove(held)
-                held.inode.close()
+        with self._lock:
+            for held in [*self._held]:
+                if held.inode.has_name() or (self._is_safe(held) and self._is_over(held)):
+                    self._let_go(held)
+
+    def _let_go(self, held: _Held) -> None:
+        self._held.remove(held)
+        held.inode.close()
 
     def take_saved(self) -> list[Saved]:
         """Return what was saved since the last call."""
@@ -180,15 +187,16 @@ class Displaced:
                 self.wait(_POLL_SECONDS)
                 self.look()
         finally:
-            self.look()
-            lost = [(path, f"an editor's late text cannot be saved: {fault.what}") for path, fault in self.faults()]
-            for held in self._held:
-                held.inode.close()
-            self._held = []
+            with self._lock:
+                self.look()
+                lost = [(path, f"an editor's late text cannot be saved: {fault.what}") for path, fault in self.faults()]
+                for held in [*self._held]:
+                    self._let_go(held)
         return lost + [(path, _STILL_OPEN) for path in busy]
 
     def _busy(self) -> list[str]:
-        return sorted({held.path for held in self._held if held.inode.is_being_written() is True})
+        with self._lock:
+            return sorted({held.path for held in self._held if held.inode.is_being_written() is True})
 
     def _is_over(self, held: _Held) -> bool:
         age, has_writer = self.clock() - held.since, held.inode.is_being_written()

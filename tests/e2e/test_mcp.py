@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import os
 import sys
+import threading
+import time
 
 import mcp
 import pytest
 
 from tests.cli.shelves import read
 from tests.cli.world import World
+from tests.leases import need_leases
 
 
 @pytest.fixture
@@ -16,7 +20,7 @@ def world(tmp_path):
     return read(World(tmp_path), log="2026-06-10 10:00 fixed src/net.py: lock fd leaked on exception path\n")
 
 
-def converse(world, *calls, inspect=lambda listed: None):
+def converse(world, *calls, inspect=lambda listed: None, after=lambda: None):
     """Call tools one after the other in one session; return (is it an error, text) of each."""
 
     async def session():
@@ -26,6 +30,7 @@ def converse(world, *calls, inspect=lambda listed: None):
             await client.initialize()
             inspect((await client.list_tools()).tools)
             answers = [await client.call_tool(name, arguments) for name, arguments in calls]
+            after()
             return [(bool(answer.is_error), answer.content[0].text) for answer in answers]
 
     return asyncio.run(asyncio.wait_for(session(), 60))
@@ -81,3 +86,30 @@ def test_tools_describe_their_arguments(world):
     required = {tool.name: tool.input_schema.get("required", []) for tool in tools}
     assert required["add"] == ["title", "text"]
     assert required["relate"] == ["subject", "predicate", "object"]
+
+
+def test_text_that_an_editor_writes_late_is_saved_before_a_call_of_add_ends(world):
+    need_leases(world.root)
+    note = world.root / "kb" / "lessons.md"
+    with open(note, "r+b", buffering=0) as editor:
+        inode = os.fstat(editor.fileno()).st_ino
+
+        def write_late():
+            deadline = time.monotonic() + 30
+            while note.stat().st_ino == inode and time.monotonic() < deadline:
+                os.sched_yield()
+            editor.write(b"# written late\n")
+            editor.close()
+
+        writer = threading.Thread(target=write_late)
+        writer.start()
+        lesson = {"title": "Retry only what is idempotent", "text": "twice charged"}
+        saved = []
+
+        def look():
+            saved.extend(path.read_bytes() for path in note.parent.glob("*.kbd-conflict.md"))
+
+        [(failed, answer)] = converse(world, ("add", lesson), after=look)
+        writer.join()
+    assert not failed, answer
+    assert [text.startswith(b"# written late\n") for text in saved] == [True]
