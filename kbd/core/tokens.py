@@ -11,6 +11,7 @@ _PIECE = re.compile(
     rf"|(?P<digits>[0-9]+)|(?P<wide>[{_WIDE}]+)|(?P<letters>[^\W\d_A-Za-z{_WIDE}]+)"
     rf"|(?P<marks> ?[^\sA-Za-z0-9{_WIDE}]+\n*)|(?P<breaks>[^\S\n]*\n[^\S\n]*\n*)|(?P<blanks>[ \t]+)|[\s\S]"
 )
+_ROUGHLY_WIDE = re.compile("[\u2e81-\U0010ffff]+")
 _WORD_LETTERS = 9
 _PART_LETTERS = 6
 _TOKENS_PER_IDEOGRAPH = 0.72
@@ -27,6 +28,13 @@ def estimate_tokens(text: str) -> int:
     part of an identifier or a path costs one for every six letters, three digits are one, an ideograph is 0.72.
     """
     return math.ceil(sum(map(_cost, _PIECE.finditer(text))))
+
+
+def rough_tokens(data: bytes) -> int:
+    """Return about how many tokens a whole file has: one a wide character, and one for four others."""
+    text = data.decode("utf-8", "replace")
+    wide = 0 if text.isascii() else sum(map(len, _ROUGHLY_WIDE.findall(text)))
+    return wide + (len(text) - wide) // 4
 
 
 def _cost(found: re.Match[str]) -> float:

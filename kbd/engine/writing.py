@@ -20,7 +20,8 @@ from kbd.service.project import Projector, WritePolicy
 from kbd.service.relating import RelationsWriter, read_relations
 from kbd.store.base_files import NoteFile
 from kbd.store.displaced import DISPLACED
-from kbd.store.ledger import lessons, standing
+from kbd.store.ledger import standing
+from kbd.store.ledger.due import due_by_file
 from kbd.store.ledger.lessons import day
 from kbd.store.pace import Pace
 from kbd.store.relations_cache import Related
@@ -101,8 +102,8 @@ class Writer:
         db = self.frame.ledger.db
         work = "SELECT EXISTS (SELECT 1 FROM entries WHERE base=?1 AND moving IS NOT NULL AND gone_on IS NULL) OR "
         work += "EXISTS (SELECT 1 FROM relations WHERE base=?1 AND dirty)"
-        due = lessons.due_by_file(db, spec.id, markers=bool(self.frame.config.decay.marker))
-        return bool(db.execute(work, (spec.id,)).fetchone()[0]) or bool(due)
+        files = due_by_file(db, spec.id, markers=bool(self.frame.config.decay.marker))
+        return bool(db.execute(work, (spec.id,)).fetchone()[0]) or bool(files)
 
     def _live(
         self,

@@ -17,6 +17,7 @@ from kbd.core.model import Entry, Pair, Problem, State
 from kbd.core.normal import ECHO_CHARS
 from kbd.core.pairing import Seen, pair_up
 from kbd.core.sidecar import with_values
+from kbd.core.tokens import rough_tokens
 from kbd.core.wording import is_unmatchable, wording_digest
 from kbd.store.base_files import NoteFile
 from kbd.store.ledger import Ledger, lessons, transcripts
@@ -157,8 +158,6 @@ class _Sync:
     def _parse(self, file: NoteFile, data: bytes, note: NoteRow | None) -> list[Seen]:
         parsed = markdown.parse(data, self.base.types, self.base.marker)
         problems = [replace(p, where=f"{file.path}:{p.where.removeprefix('line ')}") for p in parsed.problems]
-        text = data.decode("utf-8", "replace")
-        wide = sum(1 for ch in text if ord(ch) > 0x2E80)
         row = NoteRow(
             file.path,
             self.base.id,
@@ -170,7 +169,7 @@ class _Sync:
             note.wrote_at if note else None,
             note.wrote_mtime_ns if note else None,
         )
-        lessons.save_note(self.db, row, wide + (len(text) - wide) // 4, problems)
+        lessons.save_note(self.db, row, rough_tokens(data), problems)
         lessons.release_file(self.db, file.path, self.base.id, self.today)
         entries = parsed.entries if file.values is None else with_values(parsed.entries, file.values)
         return [

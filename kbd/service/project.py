@@ -6,20 +6,22 @@ are committed, the file is replaced, the values are confirmed. What is interrupt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kbd.core import entries as markdown
 from kbd.core import sidecar, splice
-from kbd.core.model import Problem
+from kbd.core.alone import another_follows, entry_alone, line_starts
+from kbd.core.model import Entry, Metadata, Problem, State
 from kbd.core.normal import normalise
 from kbd.core.splice import Edit
+from kbd.core.tokens import rough_tokens
 from kbd.core.undoing import of_edits
 from kbd.store import rewrite
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import read_regular
-from kbd.store.ledger import Ledger, lessons, promise, undo
+from kbd.store.ledger import Ledger, due, lessons, promise, undo
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.locks import Locks
 from kbd.store.pace import Pace
@@ -27,6 +29,8 @@ from kbd.store.rewrite import rewrite_held
 from kbd.store.sidecars import sidecar_of
 
 LOCK_SECONDS = 10.0
+MOST_ALONE = 64
+"""So many entries are read each by itself; for more, reading the whole file is quicker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Projector:
 
     def due_files(self, base: int) -> list[str]:
         """Return the files of a base that say something else than the ledger."""
-        return list(lessons.due_by_file(self.ledger.db, base, markers=bool(self.policy.marker)))
+        return list(due.due_by_file(self.ledger.db, base, markers=bool(self.policy.marker)))
 
     def write_file(self, path: str, resync: Resync) -> Written:
         """Write one file if it may be written now; 0 entries if not, or if there was nothing to write after all.
@@ -119,24 +123,47 @@ class _Job:
         self.projector, self.path, self.resync = projector, path, resync
         self.target = path
         self.due: list[EntryRow] = []
-        self.edits: list[tuple[str, Edit]] = []
+        self.edits: list[tuple[EntryRow, Edit]] = []
+        self.is_local = False
 
     def edit(self, data: bytes) -> bytes:
         """Return the file with the ledger's values; the intended values are committed by then."""
         self.resync(describe(self.path, data))
-        parsed = markdown.parse(data, self.projector.types, self.projector.policy.marker)
-        marker = self.projector.policy.marker
-        self.edits, self.due = [], []
-        for row in lessons.entries_of_file(self.projector.ledger.db, self.path):
-            # What is on its way gets its values when it arrives.
-            due = row.moving is None and row.differs_from_file(markers=bool(marker))
-            if due and row.place < len(parsed.entries):
-                entry = parsed.entries[row.place]
-                edits = splice.edits_for(data, entry, row.ref, row.last, row.state, marker)
-                self.edits.extend((row.norm, edit) for edit in edits)
-                self.due.append(row)
-        self._intend(bool(marker))
+        policy = self.projector.policy
+        # What is on its way gets its values when it arrives.
+        rows = due.due_of_file(self.projector.ledger.db, self.path, markers=bool(policy.marker))
+        found = self._alone(data, rows)
+        self.is_local = found is not None
+        if found is None:
+            entries = markdown.parse(data, self.projector.types, policy.marker).entries
+            found = {row.id: entries[row.place] for row in rows if row.place < len(entries)}
+        self.due = [row for row in rows if row.id in found]
+        self.edits = [
+            (row, edit)
+            for row in self.due
+            for edit in splice.edits_for(data, found[row.id], row.ref, row.last, row.state, policy.marker)
+        ]
+        self._intend(bool(policy.marker))
         return splice.apply(data, [edit for _, edit in self.edits])
+
+    def _alone(self, data: bytes, rows: Sequence[EntryRow]) -> dict[int, Entry] | None:
+        """Return the entries of a few rows, each read by itself; None if the whole file must be read to be sure."""
+        if len(rows) > MOST_ALONE:
+            return None
+        starts, told = line_starts(data), {}
+        for row in rows:
+            entry = self._entry_alone(data, starts, row, row.line, row.last_line)
+            if entry is None or not _is_as_known(entry, row):
+                return None
+            if entry.meta is None and not another_follows(data, starts, row.last_line):
+                return None  # with a comment it would be told of the text that follows
+            told[row.id] = entry
+        return told
+
+    def _entry_alone(self, data: bytes, starts: Sequence[int], row: EntryRow, first: int, last: int) -> Entry | None:
+        entry = entry_alone(data, starts, first, last, self.projector.types, self.projector.policy.marker)
+        same = entry is not None and (entry.norm, entry.body, entry.ident) == (row.norm, row.body, row.ident)
+        return entry if same else None
 
     def _intend(self, markers: bool) -> None:
         if not self.due:
@@ -162,13 +189,56 @@ class _Job:
                 "UPDATE notes SET wrote_at=?, wrote_mtime_ns=? WHERE path=?",
                 (self.projector.real_now, written.mtime_ns, self.path),
             )
-            changes = of_edits(written.before or b"", written.data, self.edits)
+            changes = of_edits(written.before or b"", written.data, [(row.norm, edit) for row, edit in self.edits])
             now = datetime.fromtimestamp(self.projector.real_now, UTC)
             undo.record(db, undo.COUNTERS, self.path, changes, now, ids={row.norm: row.id for row in self.due})
-        self.resync(self._described(written))
+        note = self._described(written)
+        if not (self.is_local and self._note_places(note, written.before or b"", written.data)):
+            self.resync(note)
+
+    def _note_places(self, note: NoteFile, before: bytes, data: bytes) -> bool:
+        """Note what the file says now of what was written, and where all stand; False if it must be read for that."""
+        starts, grown, shifts = line_starts(data), 0, []
+        for row in self.due:
+            edits = [edit for other, edit in self.edits if other.id == row.id]
+            shifts.append(sum(_lines(one.replacement) - _lines(before[one.span.start : one.span.end]) for one in edits))
+            first, last = row.line + grown, row.last_line + grown + shifts[-1]
+            entry = self._entry_alone(data, starts, row, first, last)
+            if entry is None or not self._says(entry, row):
+                return False
+            grown += shifts[-1]
+        db = self.projector.ledger.db
+        told = db.execute("SELECT problems FROM notes WHERE path=?", (self.path,)).fetchone()
+        if any(shifts) and told[0] != "[]":
+            return False  # they name lines
+        with self.projector.ledger.transaction():
+            for row, shift in zip(self.due, shifts, strict=True):
+                due.note_said(db, row, marker=self._shows_marker(row), grown=shift)
+            due.stamp_note(db, note.path, note.sha, note.size, note.mtime_ns, note.ino, rough_tokens(data))
+        return True
+
+    def _says(self, entry: Entry, row: EntryRow) -> bool:
+        meta = entry.meta
+        said = meta is not None and (meta.ref, meta.last, meta.state) == (row.ref, row.last, row.state)
+        return said and entry.marker is self._shows_marker(row)
+
+    def _shows_marker(self, row: EntryRow) -> bool:
+        """Tell whether the marker stands after a write."""
+        return row.state is State.DORMANT if self.projector.policy.marker else row.file_marker
 
     def _described(self, written: rewrite.Written) -> NoteFile:
         return describe(self.path, written.data)
+
+
+def _is_as_known(entry: Entry, row: EntryRow) -> bool:
+    """Tell whether an entry read by itself says what it said when its file was read."""
+    meta = entry.meta or Metadata(None, None, False, None)
+    said = (meta.ref, meta.last, meta.state, entry.marker)
+    return said == (row.file_ref, row.file_last, row.file_state, row.file_marker) and not row.bad_date
+
+
+def _lines(data: bytes) -> int:
+    return data.count(b"\n")
 
 
 class _SidecarJob(_Job):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kbd.core.model import State
 from kbd.store.ledger import lessons
+from kbd.store.ledger.due import due_by_file
 from tests.attack.lab import Lab
 
 STATES = st.sampled_from(list(State))
@@ -39,7 +40,7 @@ def test_database_and_entry_agree_on_what_is_due(rows: list[tuple[object, ...]],
         names = ("file_ref", "file_last", "file_state", "file_marker", "ref", "last", "state")
         for entry, row in zip(lab.entries(), rows, strict=True):
             lessons.update_entry(db, entry.id, **dict(zip(names, row, strict=True)))
-        due = lessons.due_by_file(db, lab.entries()[0].base, markers=markers)
+        due = due_by_file(db, lab.entries()[0].base, markers=markers)
         assert due == {e.file: 1 for e in lab.entries() if e.differs_from_file(markers=markers)}
         lab.restart()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any
@@ -68,7 +68,7 @@ class EntryRow:
     def differs_from_file(self, *, markers: bool) -> bool:
         """Tell whether the file says something else than the ledger wants, or is silent where there is something.
 
-        `due_by_file` asks the same of all entries.
+        `kbd.store.ledger.due` asks the same of all entries.
         """
         if self.file_ref is None:
             return self.pair != Pair(0, None) or self.state is not State.ACTIVE
@@ -130,19 +130,9 @@ def entries_of(db: sqlite3.Connection, base: int, *, gone: bool = False) -> list
     return [_entry(r) for r in rows]
 
 
-_DUE = """
-  SELECT file, count(*) FROM entries WHERE base=:base AND gone_on IS NULL AND moving IS NULL AND
-  CASE WHEN file_ref IS NULL THEN ref!=0 OR last IS NOT NULL OR state!='active'
-  ELSE file_ref!=ref OR file_last IS NOT last OR coalesce(file_state, 'active')!=state
-    OR (:markers AND state!='archived' AND (file_marker!=0)!=(state='dormant')) END
-  GROUP BY file ORDER BY file
-"""
-
-
-def due_by_file(db: sqlite3.Connection, base: int, *, markers: bool) -> dict[str, int]:
-    """Return how many entries differ from what their file says, by path in order; those on their way not included."""
-    rows = db.execute(_DUE, {"base": base, "markers": markers})
-    return {str(r[0]): int(r[1]) for r in rows}
+def entries_where(db: sqlite3.Connection, rest: str, parameters: Mapping[str, object]) -> list[EntryRow]:
+    """Return entries (`e`) by the rest of a query: joins, conditions, order."""
+    return [_entry(r) for r in db.execute(f"{_ENTRIES} {rest}", parameters)]
 
 
 def entries_on_the_way(db: sqlite3.Connection, base: int) -> list[EntryRow]:
