@@ -22,7 +22,7 @@ _AT_PLACE = """
   WHERE h.file=:file AND {which} ORDER BY h.message LIMIT 1
 """
 _SAME_OFFSET = _AT_PLACE.format(which="h.offset=:offset AND (h.at=:at OR b.sha=:sha)")
-_SAME_TIME = _AT_PLACE.format(which="h.observed=0 AND h.at=:at")
+_SAME_TIME = _AT_PLACE.format(which="h.observed=0 AND h.at=:at AND h.session=:session")
 _OF_MESSAGE = """
   SELECT b.id FROM blocks b WHERE b.message=:message AND b.inherited=1 AND b.author=:author AND EXISTS
     (SELECT 1 FROM mentions m WHERE m.block=b.id AND m.entry IN (SELECT value FROM json_each(:entries)))
@@ -36,7 +36,8 @@ def claim(db: sqlite3.Connection, key: bytes, holder: Holder, blocks: Sequence[B
         return
     message = facts.message_id(db, key)
     if message is None or not _waits(db, message):
-        found = _placed(db, holder, blocks)
+        # What is known by its key, and was read again already, may be said more than once at a time.
+        found = _placed(db, holder, blocks, (_SAME_OFFSET, _SAME_TIME) if message is None else (_SAME_OFFSET,))
         if found is None:
             return
         message = _as_one(db, key, message, found)
@@ -49,10 +50,13 @@ def _waits(db: sqlite3.Connection, message: int) -> bool:
     return db.execute("SELECT 1 FROM blocks WHERE message=? AND inherited=1", (message,)).fetchone() is not None
 
 
-def _placed(db: sqlite3.Connection, holder: Holder, blocks: Sequence[BlockFact]) -> int | None:
+def _placed(
+    db: sqlite3.Connection, holder: Holder, blocks: Sequence[BlockFact], queries: Sequence[str]
+) -> int | None:
     """Return the inherited message that stands where this one does, None if there is none."""
-    at = {"file": holder.file, "offset": holder.offset, "at": _text(holder.at)}
-    for query in (_SAME_OFFSET, _SAME_TIME):
+    session = facts.storable(holder.session)
+    at = {"file": holder.file, "session": session, "offset": holder.offset, "at": _text(holder.at)}
+    for query in queries:
         for block in blocks:
             row = db.execute(query, at | _look(block)).fetchone()
             if row is not None:
@@ -75,8 +79,10 @@ def _take_place(db: sqlite3.Connection, message: int, holder: Holder) -> None:
     told = _text(holder.at if holder.told is None else holder.told)
     db.execute(
         "UPDATE OR REPLACE holders SET session=?, thread=?, offset=?, place=?, "
-        "told=CASE WHEN observed THEN told ELSE ? END WHERE message=? AND file=? AND (offset=? OR at=?)",
-        (session, thread, holder.offset, holder.place, told, message, holder.file, holder.offset, _text(holder.at)),
+        "told=CASE WHEN observed THEN told ELSE ? END "
+        "WHERE message=? AND file=? AND (offset=? OR at=? AND session=?)",
+        (session, thread, holder.offset, holder.place, told)
+        + (message, holder.file, holder.offset, _text(holder.at), session),
     )
     db.execute("UPDATE messages SET content=? WHERE id=?", (holder.content, message))
 

@@ -33,11 +33,13 @@ class Step:
         before: works on the tables as they are.
         lacking: what a column holds, as SQL over its table, where the table lacks it; else its default.
         anew: the same, whatever the column held.
+        tables: those that came with it; any other one is in older ledgers, too.
     """
 
     before: Callable[[sqlite3.Connection, Columns], None] = lambda db, columns: None
     lacking: Mapping[str, str] = field(default_factory=dict)
     anew: Mapping[str, str] = field(default_factory=dict)
+    tables: frozenset[str] = frozenset()
 
 
 def _before_2(db: sqlite3.Connection, columns: Columns) -> None:
@@ -47,7 +49,7 @@ def _before_2(db: sqlite3.Connection, columns: Columns) -> None:
         db.execute("DELETE FROM beginnings")
     if "nth" in columns.get("sayings", ()):
         db.execute("DELETE FROM sayings")
-    if "file" in columns["marks"]:
+    if "file" in columns.get("marks", ()):
         db.execute("DELETE FROM marks WHERE file NOT IN (SELECT id FROM files)")
     db.execute("DELETE FROM meta WHERE key LIKE 'words of base %'")  # so that knowledge files are parsed anew
 
@@ -75,6 +77,10 @@ STEPS: Mapping[int, Step] = {
             "files.settled": "0",
             "files.reread": "position IS NOT NULL",
         },
+        tables=frozenset(
+            ("aliases", "lineage", "trunks", "beginnings", "threads", "origins", "sayings", "heads")
+            + ("purged", "set_aside", "undo", "undo_changes")
+        ),
     ),
 }
 
@@ -123,6 +129,8 @@ def _make_anew(db: sqlite3.Connection, steps: list[Step]) -> None:
         present.executescript(TABLES)
         fresh = _columns(present)
         made = present.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type='index'").fetchall()
+    if missing := fresh.keys() - old.keys() - {table for step in steps for table in step.tables}:
+        raise sqlite3.DatabaseError(f"has no {min(missing)}")
     for (statement,) in made[: len(fresh)]:
         db.execute(statement)
     # In the order of TABLES: of what a step asks for in another table, that was filled before.
