@@ -85,7 +85,8 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
         _require_kind(path, real)
         folder, name = os.path.split(real)
         if not os.access(real, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), real)
+            why = errno.EROFS if os.statvfs(real).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(why, os.strerror(why), real)
         dir_fd = stack.enter_context(directory(folder))
         held = open_regular(name, dir_fd=dir_fd)
         stack.callback(os.close, held)

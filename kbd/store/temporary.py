@@ -10,6 +10,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from kbd.store.descriptors import write_all
 from kbd.store.locks import try_flock
@@ -19,6 +21,10 @@ _SHORT = 8
 _MTIME_STEP_NS = 1_000_000
 # EBADF comes from NFS, where only a file that is open for writing can be locked exclusively.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
+
+# EINVAL: an owner that the user namespace does not know.
+_MAY_NOT_BE_GIVEN = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL})
+_OVERFLOW_ID = 65534
 
 
 @dataclass(slots=True)
@@ -109,15 +115,33 @@ def step_mtime(fd: int, before_ns: int) -> None:
 def _carry(source: int, target: int) -> bool:
     """Give `target` owner, access list, user attributes and mode of `source`; return False if it may not have them."""
     wanted, own = os.fstat(source), os.fstat(target)
+    if _is_unknown(wanted.st_uid, os.geteuid()) or _is_unknown(wanted.st_gid, os.getegid()):
+        return False
     try:
         if (wanted.st_uid, wanted.st_gid) != (own.st_uid, own.st_gid):
             os.fchown(target, wanted.st_uid, wanted.st_gid)
         _carry_attributes(source, target)
-    except PermissionError:
-        return False
+    except OSError as error:
+        if error.errno in _MAY_NOT_BE_GIVEN:
+            return False
+        raise
     # Last: a change of owner or access list touches the mode.
     _carry_mode(source, target)
     return True
+
+
+def _is_unknown(shown: int, own: int) -> bool:
+    """Tell whether a user or group is hidden: in the walls of a service all but the daemon's own look like one."""
+    return shown == _OVERFLOW_ID != own and _in_user_namespace()
+
+
+@lru_cache(1)
+def _in_user_namespace() -> bool:
+    try:
+        first, *more = Path("/proc/self/uid_map").read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return False
+    return bool(more) or first.split() != ["0", "0", str(2**32 - 1)]
 
 
 def _carry_mode(source: int, target: int) -> None:
