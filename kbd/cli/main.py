@@ -83,14 +83,17 @@ class Commands(LazyGroup):
         """Run the command and leave with its exit code."""
         gc.set_threshold(GARBAGE_OBJECTS)
         try:
-            code = _exit_code(lambda: super(Commands, self).invoke(ctx))
+            code = _exit_code(lambda: super(Commands, self).invoke(ctx), lambda: ctx.obj.damage() if ctx.obj else None)
         finally:
             _wait_for_editors()
         ctx.exit(code)
 
 
-def _exit_code(call: Callable[[], Any]) -> int:
-    """Return what the call returns as an exit code; what it raises becomes a message on stderr and a code."""
+def _exit_code(call: Callable[[], Any], damage: Callable[[], KbdError | None]) -> int:
+    """Return what the call returns as an exit code; what it raises becomes a message on stderr and a code.
+
+    `damage` looks into the ledger, which may be to blame for what nobody foresaw.
+    """
     try:
         code = call()
         sys.stdout.flush()
@@ -105,6 +108,9 @@ def _exit_code(call: Callable[[], Any]) -> int:
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:  # noqa: BLE001 - the command line's boundary: a fault of kbd is one line, not a traceback
+        if not isinstance(error, OSError) and (damaged := damage()):
+            _complain(damaged.message())
+            return damaged.exit_code
         return _failed(error)
     return code if isinstance(code, int) else 0
 

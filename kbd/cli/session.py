@@ -12,8 +12,10 @@ from pathlib import Path
 
 import kbd.sources
 from kbd.config import Config, data_dir, default_config, find_config, load_config, state_dir, state_path
-from kbd.errors import UsageError
+from kbd.errors import KbdError, LedgerDamaged, UsageError
 from kbd.store.ledger import Ledger, distrusting, open_reading
+from kbd.store.ledger.database import RESTORING
+from kbd.store.ledger.soundness import fault_of
 from kbd.store.localzone import LocalZone
 
 
@@ -110,6 +112,18 @@ class Session:
         with contextlib.closing(ledger), distrusting(ledger):
             ledger.db.execute("BEGIN")
             yield ledger
+
+
+    def damage(self) -> LedgerDamaged | None:
+        """Return what is wrong with the ledger, which is read as a whole; None if nothing is, or there is none."""
+        try:
+            with self.reading() as ledger:
+                fault = fault_of(ledger.db) if ledger else ""
+                return LedgerDamaged(fault, where=str(ledger.path), hint=RESTORING) if ledger and fault else None
+        except LedgerDamaged as damaged:
+            return damaged
+        except KbdError:
+            return None  # what cannot be looked at is blamed for nothing
 
 
 def _agents() -> frozenset[str]:

@@ -41,6 +41,7 @@ _REFUSALS = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
+_OWNERS = (("holders", "file", "files"), ("mentions", "entry", "entries"), ("refs", "entry", "entries"))
 _TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes, "REAL": float}
 
 Read = Callable[[Any], object]
@@ -78,7 +79,15 @@ def _told_by_sqlite(db: sqlite3.Connection) -> str:
     if number and not re.fullmatch("[0-9]{1,18}", str(number[0])):
         return "its generation is no number"
     orphan = db.execute("PRAGMA foreign_key_check").fetchone()
-    return f"a row of {orphan[0]} belongs to none of {orphan[2]}" if orphan else ""
+    return f"a row of {orphan[0]} belongs to none of {orphan[2]}" if orphan else _orphan(db)
+
+
+def _orphan(db: sqlite3.Connection) -> str:
+    for table, column, owner in _OWNERS:
+        rows = f"SELECT 1 FROM {table} WHERE {column} NOT IN (SELECT id FROM {owner}) LIMIT 1"  # noqa: S608 - constants
+        if db.execute(rows).fetchone():
+            return f"a row of {table} belongs to none of {owner}"
+    return ""
 
 
 @cache
