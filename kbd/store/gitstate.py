@@ -17,6 +17,7 @@ _AT_WORK = (
     "BISECT_LOG",
     "rebase-merge",
     "rebase-apply",
+    "sequencer",  # several commits are picked or reverted, and one of them was just committed by hand
 )
 _POINTER_BYTES = 64 * 1024
 

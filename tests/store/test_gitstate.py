@@ -64,6 +64,26 @@ def test_stopped_merge_is_seen_in_a_linked_work_tree_only_there(repository: Path
     assert at_work(repository / "kb" / "a.md") is None
 
 
+def test_commits_still_to_be_picked_mean_work_when_the_one_that_stopped_was_committed_by_hand(
+    repository: Path,
+) -> None:
+    note = repository / "kb" / "a.md"
+    git(repository, "checkout", "-qb", "side")
+    for text in ("two\n", "two\nmore\n"):
+        note.write_text(text)
+        git(repository, "commit", "-qam", text)
+    git(repository, "checkout", "-q", "main")
+    note.write_text("three\n")
+    git(repository, "commit", "-qam", "three")
+    git(repository, "cherry-pick", "side~2..side")
+    assert at_work(note) == "CHERRY_PICK_HEAD"
+    note.write_text("two\n")
+    git(repository, "commit", "-qam", "solved")
+    assert at_work(note) == "sequencer"
+    git(repository, "cherry-pick", "--continue")
+    assert (at_work(note), note.read_text()) == (None, "two\nmore\n")
+
+
 def test_repository_of_the_real_file_counts(repository: Path, tmp_path: Path) -> None:
     (repository / ".git" / "index.lock").write_text("")
     (tmp_path / "link.md").symlink_to(repository / "kb" / "a.md")
