@@ -294,6 +294,7 @@ class Daemon:
     def _beat(self, report: PassReport | None) -> None:
         """Tell the service manager that a step was proven to be done; before the first READY, that it takes longer."""
         self.guard.progress()
+        self.watch.rest()
         if not self.is_ready:
             self.notifier.send(EXTEND_TIMEOUT_USEC=START_EXTENSION_USEC)
         if self.notifier.watchdog_seconds and time.monotonic() - self._fed > self.notifier.watchdog_seconds / 4:

@@ -34,6 +34,8 @@ from kbd.errors import FileUnreadable
 from kbd.store.filesystem import network_file_system
 
 MAX_HINTS = 4096
+FLOOD_EVENTS = 16_384
+"""So many events more, while a look everywhere is due anyway, are a flood: they would pile up in memory."""
 STEP_FILES = 1000
 """So many more files and folders passed are progress."""
 END_SECONDS = 2.0
@@ -58,6 +60,7 @@ class Hints:
         self._lock = threading.Lock()
         self._paths: set[str] = set()
         self._everywhere = False
+        self._passed_over = 0
         self.wake = threading.Event()
 
     def note(self, paths: Iterable[str]) -> None:
@@ -69,10 +72,16 @@ class Hints:
                 self._paths.clear()
             self.wake.set()
 
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether the next look goes everywhere, so that nothing more need be noted."""
+    def pass_over(self) -> bool:
+        """Tell whether the next look goes everywhere, so that an event more need not be noted; it is counted."""
+        if self._everywhere:
+            self._passed_over += 1
         return self._everywhere
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether events come in such numbers that they had better not be listened to."""
+        return self._everywhere and self._passed_over > FLOOD_EVENTS
 
     def look_everywhere(self) -> None:
         """Ask for a full scan."""
@@ -84,7 +93,7 @@ class Hints:
         """Return what moved and forget it; None: look everywhere."""
         with self._lock:
             paths = None if self._everywhere else self._paths
-            self._paths, self._everywhere = set(), False
+            self._paths, self._everywhere, self._passed_over = set(), False, 0
             self.wake.clear()
             return paths
 
@@ -97,7 +106,7 @@ class _Handler(FileSystemEventHandler):
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Note an event of interest; a directory that appears may hold files whose events nobody saw."""
-        if self.hints.is_everywhere and not event.is_directory:
+        if not event.is_directory and self.hints.pass_over():
             return
         paths = [os.fsdecode(p) for p in (event.src_path, event.dest_path) if p]
         if event.is_directory:
@@ -175,6 +184,11 @@ class Watch:
         logger.addHandler(self._ear)
         logger.propagate = False  # its words are none of the daemon's log
         self._short = self._shortage(observer)
+
+    def rest(self) -> None:
+        """Watch nothing while events come in a flood; `refresh` watches anew, and lets all be looked at."""
+        if self._observer is not None and self.hints.is_flooded:
+            self.stop()
 
     def refresh(self) -> str:
         """Watch anew, and let all be looked at, where events did not or will not come.

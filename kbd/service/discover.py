@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kbd.sources.contract import FileKind
 from kbd.sources.text import text_session
@@ -27,12 +27,15 @@ def register(ledger: Ledger, source: int, session_prefix: str, found: Found[File
         FileUnreadable: the file cannot be read.
         FileNotFoundError: it is gone.
     """
-    row = _known(ledger, source, found)
+    rows = transcripts.candidates(ledger.db, source, found.dev, found.ino, found.path)
+    row = _known(rows, found)
     begins = is_text and _begins(row, found)
     if row is not None and not begins and _is_in_place(row, found):
         return row
-    with ledger.transaction() as db:
+    with ledger.single() if not (rows or is_text) else ledger.transaction() as db:
         if row is None:
+            if rows:
+                transcripts.mark_replaced(db, source, found.path)
             born = birth_time_ns(found.path)
             session = f"{session_prefix}:{text_session(found.relpath)}" if is_text else ""
             row = transcripts.add_file(db, source, found.path, found.relpath, found.dev, found.ino, born, session)
@@ -81,10 +84,10 @@ def is_one_file(known: str, found: str) -> bool:
         return False
 
 
-def _known(ledger: Ledger, source: int, found: Found[FileKind]) -> FileRow | None:
-    """Return the row that this file continues; of what is rewritten as a whole only the path tells."""
+def _known(rows: Sequence[FileRow], found: Found[FileKind]) -> FileRow | None:
+    """Return the one of these rows that a file continues; of what is rewritten as a whole only the path tells."""
     by_path = found.kind in (FileKind.DOCUMENT, FileKind.DATABASE)
-    for row in transcripts.candidates(ledger.db, source, found.dev, found.ino, found.path):
+    for row in rows:
         if by_path and row.path != found.path:
             continue
         if _is_in_place(row, found) or row.position is None or row.position.offset == 0:

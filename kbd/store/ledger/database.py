@@ -73,6 +73,10 @@ class Ledger:
         """Commit all or nothing. A full disk or a read-only one raises FileUnwritable, nothing written."""
         return self._part() if self._is_together else self._whole()
 
+    def single(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        """As `transaction`, for one statement: that is all or nothing by itself, and no part of what is together."""
+        return contextlib.nullcontext(self.db) if self._is_together else self._whole()
+
     @contextlib.contextmanager
     def _whole(self) -> Iterator[sqlite3.Connection]:
         try:

@@ -22,7 +22,7 @@ class FileMarks:
 
     def __init__(self, db: sqlite3.Connection, source: int) -> None:
         """Begin a scan that has seen nothing."""
-        self._db, self._source, self._seen = db, source, bytearray()
+        self._source, self._seen = source, bytearray()
         self._cursor = db.cursor()
         self._cursor.row_factory = None
 
@@ -44,8 +44,10 @@ class FileMarks:
 
     def unseen(self) -> list[int]:
         """Return the files that are there by what is known, and which the scan has not seen."""
-        rows = self._db.execute("SELECT id FROM files WHERE source=? AND gone=0", (self._source,))
-        return [file for (file,) in rows if not self._has_seen(file)]
+        rows = self._cursor.execute("SELECT id FROM files WHERE source=?", (self._source,))  # from an index alone
+        passed_by = [row for row in rows if not self._has_seen(row[0])]
+        is_there = "SELECT 1 FROM files WHERE id=? AND gone=0"
+        return [row[0] for row in passed_by if self._cursor.execute(is_there, row).fetchone()]
 
     def _has_seen(self, file: int) -> bool:
         place = file >> 3

@@ -163,14 +163,18 @@ def add_file(
     birth_ns: int | None,
     session: str = "",
 ) -> FileRow:
-    """Add a file seen for the first time; one that stood at the same path before is gone."""
-    db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
+    """Add a file seen for the first time."""
     row = db.execute(
         "INSERT INTO files(source, path, relpath, dev, ino, birth_ns, stream, session) "  # noqa: S608 - a constant
         f"VALUES (?,?,?,?,?,?,?,?) RETURNING {_SELECTED}",
         (source, path, relpath, dev, ino, birth_ns, secrets.token_hex(8), session),
     ).fetchone()
     return _file(row)
+
+
+def mark_replaced(db: sqlite3.Connection, source: int, path: str) -> None:
+    """Note that what stood at a path before is gone."""
+    db.execute("UPDATE files SET gone=1 WHERE source=? AND path=?", (source, path))
 
 
 def place_file(db: sqlite3.Connection, file: FileRow, path: str, relpath: str, dev: int, ino: int) -> None:
