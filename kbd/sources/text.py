@@ -26,7 +26,7 @@ MAX_PARAGRAPH_LINES = 2000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _NOT_LOGS = re.compile(
-    r"(?:^|/)\.|~$|/?#[^/]*#$|\.(?:sw[a-z]|tmp|temp|part|partial|crdownload|lock|pid|bak|orig|"
+    r"(?:^|/)\.|~$|/?#[^/]*#$|\.kbd-conflict(?:\.[^./]+)?$|\.(?:sw[a-z]|tmp|temp|part|partial|crdownload|lock|pid|bak|orig|"
     r"png|jpe?g|gif|webp|bmp|ico|tiff?|heic|svgz|pdf|docx?|xlsx?|pptx?|odt|"
     r"zip|tgz|tar|bz2|xz|zst|lz4|7z|rar|jar|whl|deb|rpm|dmg|iso|"
     r"db|sqlite3?|db3|mdb|parquet|arrow|feather|npy|npz|pkl|pickle|pt|onnx|safetensors|"

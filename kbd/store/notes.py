@@ -15,9 +15,9 @@ from kbd.store.descriptors import is_utf8, shown, strerror
 _MAGIC = re.compile(r"[*?[]")
 # Obsidian, Dropbox (also its case conflicts), Nextcloud, Syncthing, and kbd's own.
 _CONFLICT_COPY = re.compile(
-    r"\((?:case )?conflict\b|conflicted copy|\.sync-conflict-|\.kbd-conflict\.[^.]+$", re.IGNORECASE
+    r"\((?:case )?conflict\b|conflicted copy|\.sync-conflict-|\.kbd-conflict(?:\.[^.]+)?$", re.IGNORECASE
 )
-_OWN_COPY = re.compile(r"(.+?)(?:\.\d+)?\.kbd-conflict(\.[^.]+)", re.DOTALL)
+_OWN_COPY = re.compile(r"(.+?)(?:\.\d+)?\.kbd-conflict((?:\.[^.]+)?)", re.DOTALL)
 _ARCHIVE = "-archive"
 
 

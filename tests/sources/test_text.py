@@ -198,6 +198,8 @@ def test_a_session_is_the_path_without_rotation(relpath: str, session: str) -> N
         ("a~", None),
         ("a.swp", None),
         ("a.log.tmp", None),
+        ("notes.kbd-conflict.md", None),
+        ("notes.2.kbd-conflict", None),
         ("#a#", None),
         ("shot.PNG", None),
         ("state.db-wal", None),

@@ -49,6 +49,7 @@ def test_root_is_no_pattern(tmp_path: Path) -> None:
         "lessons.sync-conflict-20260610-100000-ABCDEFG.md",
         "lessons.kbd-conflict.md",
         "lessons.2.kbd-conflict.md",
+        "NOTES.kbd-conflict",
         "lessons.kbd.yaml",
     ],
 )
@@ -113,7 +114,7 @@ def test_archive_stands_beside_its_file() -> None:
 
 def test_texts_that_editors_wrote_over_kbd_are_told_by_file_until_they_are_gone(tmp_path: Path) -> None:
     make(tmp_path, "a.md", "a.kbd-conflict.md", "a.2.kbd-conflict.md", "gone.kbd-conflict.md", "kbd-conflict.md")
-    make(tmp_path, "x.yaml", "x.kbd-conflict.yaml")
+    make(tmp_path, "x.yaml", "x.kbd-conflict.yaml", "NOTES.kbd-conflict")
     (tmp_path / "linked").symlink_to(tmp_path)
     paths = [str(tmp_path / "a.md"), str(tmp_path / "linked" / "x.yaml"), str(tmp_path / "none" / "b.md")]
     told = {os.path.basename(problem.where): problem.what for problem in conflict_copies(paths)}
@@ -121,7 +122,8 @@ def test_texts_that_editors_wrote_over_kbd_are_told_by_file_until_they_are_gone(
         "a.md": "an editor wrote over kbd; its text is in a.2.kbd-conflict.md and 1 more beside it",
         "gone.md": "an editor wrote over kbd; its text is in gone.kbd-conflict.md, beside it",
         "x.yaml": "an editor wrote over kbd; its text is in x.kbd-conflict.yaml, beside it",
+        "NOTES": "an editor wrote over kbd; its text is in NOTES.kbd-conflict, beside it",
     }
-    for copy in tmp_path.glob("*.kbd-conflict.*"):
+    for copy in tmp_path.glob("*.kbd-conflict*"):
         copy.unlink()
     assert conflict_copies(paths) == []
