@@ -22,6 +22,7 @@ from kbd import __version__
 from kbd.config import Config
 from kbd.core.redact import printable
 from kbd.engine import Clock, Engine, PassReport
+from kbd.engine.watching import seconds_between_scans
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.notify import Notifier
 from kbd.stall import StallGuard
@@ -37,10 +38,6 @@ from kbd.watch import Hints, Watch
 
 LOG = logging.getLogger("kbd")
 SETTLE_SECONDS = 0.25
-SCAN_SHARE = 0.0005
-"""Full scans may take this part of a core while events flow (SPEC 10)."""
-SCAN_SECONDS_MOST = 3600.0
-"""Even so all files are looked at so often, however many there are: events may be lost without a word."""
 RETRY_SECONDS = 15.0
 START_EXTENSION_USEC = 60_000_000
 """A first reading that makes progress may take another minute, again and again."""
@@ -276,8 +273,8 @@ class Daemon:
         self.last_error = ""
         seconds = time.monotonic() - began
         if hints is None:
-            stretched = 0.0 if self.watch.degraded else min(report.scan_seconds / SCAN_SHARE, SCAN_SECONDS_MOST)
-            self.scan_every = max(float(self.config.scan.every_seconds), stretched)
+            told = not self.watch.degraded
+            self.scan_every = seconds_between_scans(self.config.scan.every_seconds, report.scan_seconds, told=told)
             self.next_full = time.monotonic() + self.scan_every
         if not report.complete:
             self.hints.look_everywhere()

@@ -1,4 +1,4 @@
-"""Which folders are watched, and which events in them are worth a pass.
+"""Which folders are watched, which events in them are worth a pass, and how often all is looked at without any.
 
 A folder of lessons often is a whole repository, or a home: what builds, checkouts and kbd itself write there is nothing
 to wake up for.
@@ -14,6 +14,23 @@ from kbd.config import BaseConfig
 from kbd.config.paths import fixed_folder
 from kbd.engine.frame import Frame
 from kbd.service.ingest import SourceSpec
+
+SCAN_SHARE = 0.0005
+"""Scans of all files may take this part of a core while events flow (SPEC 10)."""
+SCAN_SECONDS_MOST = 3600.0
+"""Even so all are looked at so often, however many there are: events may be lost without a word."""
+
+
+def seconds_between_scans(every_seconds: float, scan_seconds: float, *, told: bool) -> float:
+    """Return how long after a scan of all files the next one is due.
+
+    Args:
+        every_seconds: as configured; what changes is found within this time where it is not told.
+        scan_seconds: processor time of the last scan.
+        told: events flow, so that scans only find what they missed.
+    """
+    stretched = min(scan_seconds / SCAN_SHARE, SCAN_SECONDS_MOST) if told else 0.0
+    return max(float(every_seconds), stretched)
 
 
 @dataclass(frozen=True, slots=True)

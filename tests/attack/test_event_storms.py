@@ -15,9 +15,10 @@ from watchdog.events import (
     FileMovedEvent,
     FileSystemEvent,
 )
+from watchdog.observers.api import BaseObserver
 
-from kbd.engine.watching import Watched
-from kbd.watch import Hints, _Handler
+from kbd.engine.watching import Watched, seconds_between_scans
+from kbd.watch import FLOOD_EVENTS, STEP_FILES, Hints, Watch, _Handler
 from tests.attack.lab import CONFIG, TITLE, Lab
 
 
@@ -74,3 +75,79 @@ def test_new_folder_of_transcripts_is_read_without_a_look_everywhere(lab: Lab) -
 def test_database_beside_a_log_wakes_nobody(lab: Lab) -> None:
     name = str(lab.root / "claude" / "-home-x" / "cache.db")
     assert noted(lab, "claude", FileModifiedEvent(name)) == (False, set())
+
+
+def test_what_a_look_everywhere_finds_anyway_is_not_noted(lab: Lab) -> None:
+    hints = Hints()
+    handler = _Handler(hints, folder(lab, "claude"), threading.Event())
+    hints.look_everywhere()
+    handler.on_any_event(FileCreatedEvent(str(lab.root / "claude" / "-home-x" / "a.jsonl")))
+    assert (hints.take(), hints.take()) == (None, set())
+    handler.on_any_event(FileCreatedEvent(str(lab.root / "claude" / "-home-x" / "a.jsonl")))
+    assert hints.take() == {str(lab.root / "claude" / "-home-x" / "a.jsonl")}
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    for i in range(3):
+        (tmp_path / "watched" / f"f{i}").mkdir(parents=True)
+    return Watched(str(tmp_path / "watched"), deep=True, names_files=True, wants=lambda path: path.endswith(".jsonl"))
+
+
+def test_flood_is_not_listened_to_and_then_all_is_looked_at_and_watched_again(watched: Watched) -> None:
+    hints = Hints()
+    watch = Watch(hints, watched.path)
+    watch.start([watched])
+    try:
+        watch.rest()
+        assert (watch.refresh(), hints.take()) == ("", set())  # no flood: it goes on watching
+        hints.look_everywhere()
+        for _ in range(FLOOD_EVENTS + 1):
+            hints.pass_over()
+        watch.rest()
+        assert not [t for t in threading.enumerate() if isinstance(t, BaseObserver)]
+        hints.take()
+        assert (watch.refresh(), hints.take()) == ("", None)
+        new = Path(watched.path) / "f1" / "new.jsonl"
+        new.touch()
+        assert hints.wake.wait(10)
+        assert hints.take() == {str(new)}
+    finally:
+        watch.stop()
+
+
+def test_watch_on_many_files_shows_progress_before_it_is_set_up_and_can_be_ended(watched: Watched) -> None:
+    for i in range(2 * STEP_FILES + 1):
+        (Path(watched.path) / "f1" / f"{i}.txt").touch()
+    steps: list[int] = []
+
+    def step() -> bool:
+        steps.append(1)
+        return len(steps) != 4
+
+    hints = Hints()
+    watch = Watch(hints, watched.path, step)
+    try:
+        watch.start([watched])
+        assert (len(steps), watch.refresh(), hints.take()) == (2, "", set())
+        watch.start([watched])
+        assert len(steps) == 4
+        assert not [t for t in threading.enumerate() if isinstance(t, BaseObserver)]
+    finally:
+        watch.stop()
+
+
+@pytest.mark.parametrize(
+    ("every", "scan", "told", "wanted"),
+    [
+        pytest.param(60, 0.01, True, 60.0, id="few files: as configured"),
+        pytest.param(60, 0.5, True, 1000.0, id="more: so that scans take a part of a core that nobody feels"),
+        pytest.param(60, 20.0, True, 3600.0, id="a million: hourly at least"),
+        pytest.param(7200, 20.0, True, 7200.0, id="more rarely only if that is wanted"),
+        pytest.param(60, 20.0, False, 60.0, id="no events: as configured, whatever it costs"),
+    ],
+)
+def test_files_that_no_event_told_of_are_found_within_a_bound(
+    every: float, scan: float, told: bool, wanted: float
+) -> None:
+    assert seconds_between_scans(every, scan, told=told) == wanted
