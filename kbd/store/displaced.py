@@ -41,10 +41,9 @@ class KeptFile:
         self._saved: tuple[str, bytes] | None = None
 
     def _content(self) -> bytes:
-        data = read_fd(self._fd, MAX_BYTES)
-        if len(data) > MAX_BYTES:
+        if os.fstat(self._fd).st_size > MAX_BYTES:
             raise FileUnreadable(f"larger than {MAX_BYTES} bytes")
-        return data
+        return read_fd(self._fd, MAX_BYTES)
 
     def late_bytes(self) -> bytes | None:
         """Return the content if someone has written to it and what it says is no known text, else None.
@@ -155,10 +154,14 @@ class Displaced:
                 self._let_go(oldest)
 
     def look(self) -> None:
-        """Save what was written meanwhile; let go of inodes that nobody has open for writing, or that are old."""
+        """Save what was written meanwhile; let go of inodes that nobody has open for writing, or that are old.
+
+        What cannot be saved now (a full disk) is kept; what cannot be read is told for as long as an inode is kept.
+        """
         with self._lock:
             for held in [*self._held]:
-                if held.inode.has_name() or (self._is_safe(held) and self._is_over(held)):
+                is_settled = self._is_safe(held) or isinstance(held.fault, FileUnreadable)
+                if held.inode.has_name() or (is_settled and self._is_over(held)):
                     self._let_go(held)
 
     def _let_go(self, held: _Held) -> None:
@@ -200,7 +203,7 @@ class Displaced:
 
     def _is_over(self, held: _Held) -> bool:
         age, has_writer = self.clock() - held.since, held.inode.is_being_written()
-        if has_writer is None:
+        if has_writer is None or held.fault is not None:
             return age >= KEPT_SECONDS
         # Whoever opened it by its name just before the write may not be known as a writer yet.
         return not has_writer and age * 1e9 > _TICK_NS

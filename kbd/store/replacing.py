@@ -18,6 +18,7 @@ from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, unw
 from kbd.store.displaced import DISPLACED, KeptFile
 from kbd.store.exchange import exchange
 from kbd.store.files import sync_directory
+from kbd.store.leases import is_being_written
 from kbd.store.temporary import Temporary, label, mark_in_use, step_mtime, temporary
 
 _MOST_EXCHANGES = 9
@@ -95,6 +96,9 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
             made = stack.enter_context(temporary(dir_fd, new, held, carry_all=True))
             if made.carried:
                 return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
+        if is_being_written(held):
+            # What that one writes would be mixed with what kbd does, and there is no old file to look at again.
+            raise ChangedUnderneath("another program has it open for writing", where=str(path), hint="try again later")
         return Replaced(real, _overwrite(name, dir_fd, old, new, path))
 
 
@@ -163,7 +167,10 @@ def _exchanged(temporary_name: str, name: str, dir_fd: int, seen: list[_Inode]) 
         if not exchange(temporary_name, name, dir_fd=dir_fd):
             os.replace(temporary_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
             return hand.number
-        out = _Inode.of(temporary_name, dir_fd)
+        try:
+            out = _Inode.of(temporary_name, dir_fd)
+        except FileNotFoundError:  # a sweep took it for a dead writer's, and saved what was in it if it was new
+            return hand.number
         seen.append(out)
         if out.is_as_believed(under):
             return hand.number
@@ -201,6 +208,8 @@ def _overwrite(name: str, dir_fd: int, old: bytes, new: bytes, path: StrPath) ->
             write_all(fd, old[start:], start)
             os.ftruncate(fd, len(old))
             raise
+        if os.fstat(fd).st_ino != _number(name, dir_fd):
+            raise ChangedUnderneath("replaced meanwhile", where=str(path), hint="try again")
         return os.fstat(fd).st_mtime_ns
     finally:
         os.close(fd)

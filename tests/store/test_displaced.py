@@ -186,13 +186,18 @@ def test_inode_that_cannot_be_read_keeps_no_other_from_being_looked_at(
     assert (copies(note.parent), nameless.faults()) == ([b"one:7\n", b"two:7\n"], [])
 
 
-def test_text_too_large_to_save_is_told(note: Path, nameless: Displaced, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_too_large_to_save_is_told_for_ten_minutes(
+    note: Path, nameless: Displaced, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(displaced, "MAX_BYTES", 10)
     with note.open("ab", buffering=0) as editor:
         replace_file(note, OLD, NEW)
         editor.write(b"far too much\n")
         nameless.look()
-    assert [fault.what for _, fault in nameless.faults()] == ["larger than 10 bytes"]
+        assert [fault.what for _, fault in nameless.faults()] == ["larger than 10 bytes"]
+        watch.wait(601)
+        nameless.look()
+        assert len(nameless) == 0
 
 
 def test_text_that_cannot_be_saved_is_tried_again(

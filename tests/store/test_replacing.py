@@ -16,6 +16,7 @@ from kbd.store import replacing
 from kbd.store.descriptors import open_regular
 from kbd.store.displaced import Displaced
 from kbd.store.replacing import replace_file
+from tests.leases import need_leases
 from tests.store.desk import NEW, OLD, copies, names, saved_by_rename, without_locks
 
 
@@ -157,6 +158,41 @@ def test_file_is_replaced_where_files_cannot_be_locked(
     without_locks(monkeypatch)
     replace_file(note, OLD, NEW)
     assert (note.read_bytes(), names(note.parent)) == (NEW, ["lessons.md"])
+
+
+def test_temporary_that_was_swept_in_the_midst_of_an_exchange_is_no_reason_to_write_twice(
+    note: Path, nameless: Displaced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = replacing.exchange
+
+    def swept(one: str, other: str, *, dir_fd: int) -> bool:
+        done = exchange(one, other, dir_fd=dir_fd)
+        (note.parent / one).unlink()
+        return done
+
+    monkeypatch.setattr(replacing, "exchange", swept)
+    replace_file(note, OLD, NEW)
+    assert (note.read_bytes(), names(note.parent)) == (NEW, ["lessons.md"])
+
+
+def test_file_written_in_place_waits_for_whoever_has_it_open_for_writing(note: Path) -> None:
+    need_leases(note.parent)
+    os.link(note, note.parent / "twin.md")
+    with note.open("ab"), pytest.raises(ChangedUnderneath, match="open for writing"):
+        replace_file(note, OLD, NEW)
+    assert note.read_bytes() == OLD
+    replace_file(note, OLD, NEW)
+    assert note.read_bytes() == NEW
+
+
+def test_file_replaced_while_it_is_written_in_place_is_not_told_as_written(
+    note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.link(note, note.parent / "twin.md")
+    monkeypatch.setattr(replacing, "step_mtime", lambda *_: saved_by_rename(note, b"saved by rename\n"))
+    with pytest.raises(ChangedUnderneath):
+        replace_file(note, OLD, NEW)
+    assert note.read_bytes() == b"saved by rename\n"
 
 
 def test_without_exchange_a_late_write_in_place_is_saved(
