@@ -78,7 +78,9 @@ def wrong(world: World, person: Person) -> list[str]:
 
 
 def campaign(root: Path, seed: int, rounds: int) -> Person:
-    world = World(root / "world", seed, datetime.now(UTC).date(), FAST)
+    # Entries that `kbd add` brings make the base larger than the oracle knows: what is a listing must not hang on that.
+    settings = FAST + "match: {listing_fraction: 0}\n"
+    world = World(root / "world", seed, datetime.now(UTC).date(), settings)
     world.work(30)
     world.settle()
     run(world)
