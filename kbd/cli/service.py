@@ -10,12 +10,11 @@ from difflib import unified_diff
 
 import click
 
-from kbd import __version__
 from kbd.cli.output import counted, emit, emit_json, safe, say, short
-from kbd.cli.service_file import LOG_NAME, Installed, look, manager_env, place_of, state_of
+from kbd.cli.service_file import LOG_NAME, Installed, is_outdated, look, manager_env, place_of, state_of
 from kbd.cli.session import Session
 from kbd.config import data_dir, write_templates
-from kbd.errors import AlreadyRunning, FileUnreadable, KbdError, NotRunning, UsageError
+from kbd.errors import AlreadyRunning, KbdError, NotRunning, UsageError
 from kbd.service_commands import (
     Place,
     ServiceState,
@@ -25,7 +24,6 @@ from kbd.service_commands import (
     start_commands,
     stop_commands,
 )
-from kbd.store.heartbeat import read_heartbeat
 from kbd.store.locks import running_pid
 from kbd.store.unitfiles import follow_command, read_unit, remove_unit, run_command, write_unit
 
@@ -77,7 +75,7 @@ def install(session: Session, system: bool, user: str | None, dry_run: bool) -> 
     data = _buildable(session, found)
     _show(found, data)
     written = write_unit(place.path, data)
-    if written or found.state.active != "active" or not found.state.enabled or _is_outdated(session):
+    if written or found.state.active != "active" or not found.state.enabled or is_outdated(session):
         _run(session, start_commands(place))
     return _report_start(session, place)
 
@@ -115,18 +113,6 @@ def _require_no_other_daemon(session: Session, found: Installed) -> None:
     if pid is not None and found.state.pid != pid:
         what = f"a daemon that is no service runs here (pid {pid or 'unknown'})"
         raise AlreadyRunning(what, where=str(session.state_path), hint="stop it first")
-
-
-def _is_outdated(session: Session) -> bool:
-    """Tell whether the daemon that runs is of another version, or read another configuration, than is there now."""
-    try:
-        beat = read_heartbeat(session.state_path)
-    except FileUnreadable:
-        return True
-    if beat is None or (beat.version, beat.config) == (__version__, session.config.digest):
-        return False
-    say("the daemon ran another version or configuration: it is started anew")
-    return True
 
 
 def _make_folders(session: Session, place: Place) -> None:

@@ -8,15 +8,19 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import kbd
+from kbd import __version__
+from kbd.cli.output import say
 from kbd.cli.session import Session
 from kbd.config import Config
-from kbd.errors import UsageError
+from kbd.errors import FileUnreadable, UsageError
 from kbd.service_commands import Place, ServiceState, launchd_place, parse_state, state_command, systemd_place
 from kbd.service_units import Service, render_launchd, render_systemd, writable_folders
 from kbd.sources.registry import formats
+from kbd.store.heartbeat import read_heartbeat
 from kbd.store.unitfiles import read_unit, run_command
 
 LOG_NAME = "kbd.log"
@@ -148,3 +152,23 @@ def state_of(session: Session, place: Place) -> ServiceState:
 def look(session: Session, config: Config, place: Place) -> Installed:
     """Return how the service stands; raises FileUnreadable if its file cannot be read."""
     return Installed(place, read_unit(place.path), wanted_files(session, config, place), state_of(session, place))
+
+
+def is_outdated(session: Session) -> bool:
+    """Tell whether the daemon that runs is of older code, or read another configuration, than is there now; say so."""
+    try:
+        beat = read_heartbeat(session.state_path)
+    except FileUnreadable:
+        return True
+    if beat is None:
+        return False
+    if (beat.version, beat.config) == (__version__, session.config.digest) and not _upgraded_since(beat.since):
+        return False
+    say("the daemon ran an older kbd or another configuration: it is started anew")
+    return True
+
+
+def _upgraded_since(start: datetime) -> bool:
+    """Tell whether a module of kbd came after the daemon began: a pull from git does not change the version."""
+    modules = Path(kbd.__file__).parent.rglob("*.py")
+    return max(module.stat().st_ctime for module in modules) > start.timestamp()
