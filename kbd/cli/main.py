@@ -89,7 +89,7 @@ class Commands(LazyGroup):
         ctx.exit(code)
 
 
-def _exit_code(call: Callable[[], Any], damage: Callable[[], KbdError | None]) -> int:
+def _exit_code(call: Callable[[], Any], damage: Callable[[], KbdError | None] = lambda: None) -> int:
     """Return what the call returns as an exit code; what it raises becomes a message on stderr and a code.
 
     `damage` looks into the ledger, which may be to blame for what nobody foresaw.

@@ -113,7 +113,6 @@ class Session:
             ledger.db.execute("BEGIN")
             yield ledger
 
-
     def damage(self) -> LedgerDamaged | None:
         """Return what is wrong with the ledger, which is read as a whole; None if nothing is, or there is none."""
         try:

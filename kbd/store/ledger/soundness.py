@@ -19,10 +19,7 @@ from typing import Any
 import msgspec
 
 from kbd.core.model import State
-from kbd.core.silence import Remembered
 from kbd.store.ledger.schema import TABLES
-from kbd.store.ledger.transcripts import Origin
-from kbd.store.position import Position
 
 UNTRUSTED = (sqlite3.DatabaseError, ValueError, TypeError, LookupError, ArithmeticError, msgspec.MsgspecError)
 """What a damaged ledger may raise wherever it is read. A fault of kbd raises the same: `fault_of` tells."""
@@ -125,31 +122,40 @@ def _lacks(db: sqlite3.Connection) -> str:
 
 def _misread(db: sqlite3.Connection, table: str) -> str:
     """Return what column of a table holds something that it cannot hold, "" if none does."""
-    columns = _shape()[table]
-    readers = [(at, _READERS[key]) for at, (name, _, _) in enumerate(columns) if (key := f"{table}.{name}") in _READERS]
-    allowed = [frozenset({_TYPES[kind], NoneType} if null else {_TYPES[kind]}) for _, kind, null in columns]
-    names = [name for name, _, _ in columns]
+    names = [name for name, _, _ in _shape()[table]]
+    readers = [(at, read) for at, name in enumerate(names) if (read := _readers().get(f"{table}.{name}"))]
     known: set[tuple[type, ...]] = set()
+    rows = db.cursor()
+    rows.row_factory = None
     try:
-        rows = db.cursor()
-        rows.row_factory = None
         for row in rows.execute(f"SELECT {', '.join(names)} FROM {table}"):  # noqa: S608 - names are ours
             if (types := tuple(map(type, row))) not in known:
-                for name, kind, may_be in zip(names, types, allowed, strict=True):
-                    if kind not in may_be:
-                        return f"{table}.{name} holds a value of another kind"
+                if name := _of_another_kind(table, types):
+                    return f"{table}.{name} holds a value of another kind"
                 known.add(types)
             for at, read in readers:
-                if (value := row[at]) is not None:
-                    try:
-                        read(value)
-                    except UNTRUSTED:
-                        return f"{table}.{names[at]} holds what cannot be read"
+                if row[at] is not None and not _can(read, row[at]):
+                    return f"{table}.{names[at]} holds what cannot be read"
     except sqlite3.OperationalError as error:
         if is_refusal(error):
             raise
         return f"{table} holds bytes that are no text"
     return ""
+
+
+def _of_another_kind(table: str, types: tuple[type, ...]) -> str:
+    for (name, declared, may_be_null), kind in zip(_shape()[table], types, strict=True):
+        if kind is not _TYPES[declared] and not (kind is NoneType and may_be_null):
+            return name
+    return ""
+
+
+def _can(read: Read, value: object) -> bool:
+    try:
+        read(value)
+    except UNTRUSTED:
+        return False
+    return True
 
 
 def _day_or_none(text: str) -> date | None:
@@ -167,19 +173,28 @@ def _listed(text: str) -> list[object]:
     return found
 
 
-_STATE: dict[str, State | None] = {"": None} | {state.value: state for state in State}
-_KINDS: dict[Read, str] = {
-    date.fromisoformat: "bases.first_read bases.decay_after bases.last_decay entries.created entries.first_seen "
-    "entries.covers entries.last_floor entries.wrote_last entries.due_last entries.file_last entries.dormant_since "
-    "entries.archived_since entries.active_since entries.gone_on entries.last patterns.earns_from patterns.until "
-    "bodies.day files.read_on activity.day seen_sessions.day messages.day refs.day set_aside.day events.day",
-    _day_or_none: "pairs.last",
-    datetime.fromisoformat: "marks.at messages.at holders.at holders.told undo.at events.at",
-    _time_or_none: "sources.last_record_at files.last_record_at",
-    _listed: "notes.problems mentions.files",
-    msgspec.json.Decoder(Position).decode: "files.position files.old_position",
-    msgspec.json.Decoder(tuple[Origin, ...]).decode: "files.origins files.old_origins",
-    msgspec.json.Decoder(dict[str, Remembered]).decode: "files.silence",
-    _STATE.__getitem__: "entries.state entries.wrote_state entries.due_state entries.file_state",
-}
-_READERS: dict[str, Read] = {column: read for read, columns in _KINDS.items() for column in columns.split()}
+@cache
+def _readers() -> Mapping[str, Read]:
+    """Return how the columns are read that hold more than their type says."""
+    # Brings the matcher, which commands that only read do without.
+    from kbd.core.silence import Remembered  # noqa: PLC0415 - see above
+    from kbd.store.ledger.transcripts import Origin  # noqa: PLC0415 - see above
+    from kbd.store.position import Position  # noqa: PLC0415 - see above
+
+    states: dict[str, State | None] = {"": None} | {state.value: state for state in State}
+    kinds: dict[Read, str] = {
+        date.fromisoformat: "bases.first_read bases.decay_after bases.last_decay entries.created entries.first_seen "
+        "entries.covers entries.last_floor entries.wrote_last entries.due_last entries.file_last "
+        "entries.dormant_since entries.archived_since entries.active_since entries.gone_on entries.last "
+        "patterns.earns_from patterns.until bodies.day files.read_on activity.day seen_sessions.day messages.day "
+        "refs.day set_aside.day events.day",
+        _day_or_none: "pairs.last",
+        datetime.fromisoformat: "marks.at messages.at holders.at holders.told undo.at events.at",
+        _time_or_none: "sources.last_record_at files.last_record_at",
+        _listed: "notes.problems mentions.files",
+        msgspec.json.Decoder(Position).decode: "files.position files.old_position",
+        msgspec.json.Decoder(tuple[Origin, ...]).decode: "files.origins files.old_origins",
+        msgspec.json.Decoder(dict[str, Remembered]).decode: "files.silence",
+        states.__getitem__: "entries.state entries.wrote_state entries.due_state entries.file_state",
+    }
+    return {column: read for read, columns in kinds.items() for column in columns.split()}
