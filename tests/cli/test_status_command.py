@@ -5,12 +5,13 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import kbd
 from kbd import __version__
 from kbd.core.model import Problem, State
-from kbd.store.heartbeat import HEARTBEAT_NAME, Heartbeat, write_heartbeat
+from kbd.store.heartbeat import HEARTBEAT_NAME, Heartbeat, read_heartbeat, write_heartbeat
 from kbd.store.ledger import lessons, standing
 from kbd.store.ledger.lessons import NoteRow
 from kbd.store.locks import InstanceLock
@@ -78,6 +79,13 @@ def test_all_well_is_ok_and_exit_0(healthy):
     assert (answer["health"], answer["reasons"], answer["problems"]) == ("ok", [], [])
     assert healthy.run("status").exit_code == 0
     assert healthy.run("status", "--json").exit_code == 0
+
+
+def test_status_says_how_often_all_files_are_looked_at(healthy):
+    assert "looked at" not in healthy.run("status").output
+    told = read_heartbeat(healthy.state)
+    write_heartbeat(healthy.state, msgspec.structs.replace(told, scan_every_seconds=720.0))
+    assert "all files looked at every 12 min" in " ".join(healthy.run("status").output.split())
 
 
 def test_without_a_daemon_health_is_down_with_all_reasons_and_exit_3(world):

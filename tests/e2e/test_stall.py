@@ -49,11 +49,13 @@ def test_daemon_that_hangs_in_a_pass_ends_itself_and_says_where(illness: str, co
     assert not kbd.world.faults()
 
 
-def test_daemon_that_is_slow_and_gets_on_lives_past_the_limit(tmp_path: Path) -> None:
+def test_daemon_that_is_slow_and_gets_on_lives_past_the_limit_and_shows_it(tmp_path: Path) -> None:
     kbd = Sick(make_world(tmp_path, 2), "creep", 2)
     with kbd.daemon(kbd.sick) as daemon:
         kbd.strike(daemon)
         daemon.until((kbd.world.root / "crept").exists)
+    signs = int((kbd.world.root / "crept").read_text())
+    assert signs >= 2, "`status` would have called it stalled"
 
 
 def test_daemon_that_was_stopped_for_longer_than_the_limit_goes_on(tmp_path: Path) -> None:
