@@ -21,7 +21,7 @@ from kbd.engine.writing import Writer
 from kbd.errors import FileUnreadable, FileUnwritable
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
-from kbd.store.base_files import NoteFile, is_synced, read_base
+from kbd.store.base_files import NoteFile, is_synced, own_files, read_base
 from kbd.store.displaced import DISPLACED
 from kbd.store.ledger import back_up, distrusting, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
@@ -167,6 +167,7 @@ class Engine:
             for base, spec in self.frame.bases()
         ]
         db = self.frame.ledger.db
+        taken: dict[int, list[tuple[str, str]]] = {}
         for base, spec in bases:
             # A copy of a block on its way is passed over where it is seen; when the original goes, it is the entry.
             anew = {path for row in lessons.entries_on_the_way(db, spec.id) for path in both_files(row.file)}
@@ -176,6 +177,8 @@ class Engine:
                 self.stamps |= {path: stamp_of(path) for path in known}
             is_parsed_so = wording.is_parsed_so(self.frame.ledger, spec)
             files, problems = read_base(base.files, known, anew if is_parsed_so else known)
+            files, doubled = own_files(files, base.name, taken)
+            problems += doubled
             if spec.sidecars:
                 files, unread = with_values(files)
                 problems = [*problems, *unread]

@@ -19,7 +19,6 @@ from kbd.core import splice
 from kbd.core.entries import Parsed
 from kbd.core.model import Entry, Problem, State
 from kbd.core.undoing import Change, moved
-from kbd.core.wording import wording_digest
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import notes
 from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe
@@ -150,7 +149,7 @@ class _Move:
         here, other = self.row.file, self.source if self.row.file == self.target else self.target
         entry = self.parsed[here].entries[self.row.place]
         copies = self._unclaimed(other)
-        twin = next((copy for copy in copies if wording_digest(copy) == wording_digest(entry)), None)
+        twin = next((copy for copy in copies if self._bare(other, copy) == self._bare(here, entry)), None)
         if twin is None and copies and self.row.move_begun:
             return self._keep_live(entry if here == self.live else copies[0])
         leaving = entry if here == self.source else twin
@@ -174,6 +173,12 @@ class _Move:
         claimed = {row.place for row in rows if row.id != self.row.id}
         entries = enumerate(self.parsed[path].entries)
         return [entry for place, entry in entries if entry.norm == self.row.norm and place not in claimed]
+
+    def _bare(self, path: str, entry: Entry) -> bytes:
+        """Return what a block says, counters and marker aside: a copy differs in nothing else."""
+        block, _ = splice.cut(self.texts[path], entry)
+        (alone, *_) = markdown.parse(block, self.mover.types, self.mover.marker).entries
+        return splice.apply(block, splice.bare_edits(block, alone, self.mover.marker)).rstrip(b"\r\n")
 
     def _append(self, entry: Entry) -> None:
         """Write the target with the block at its place; the intended values are committed first."""

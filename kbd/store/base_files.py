@@ -113,3 +113,34 @@ def _read(path: str, row: NoteRow | None) -> NoteFile:
     data = read_regular(path, MAX_BYTES)
     sha = hashlib.sha256(data).hexdigest()
     return NoteFile(path, is_archive(path), sha, len(data), modified_ns(seen), inode(seen), data)
+
+
+def own_files(
+    files: Sequence[NoteFile], base: str, taken: dict[int, list[tuple[str, str]]]
+) -> tuple[list[NoteFile], list[Problem]]:
+    """Return the files that belong to no other base, and a problem for each that does: it would count twice.
+
+    Args:
+        files: of the base.
+        base: its name.
+        taken: inode number → (path, base) of files that have been returned so far; grows.
+    """
+    own: list[NoteFile] = []
+    problems: list[Problem] = []
+    for file in files:
+        others = taken.setdefault(file.ino, [])
+        owner = next((name for path, name in others if name != base and _is_same(path, file.path)), None)
+        if owner is None:
+            own.append(file)
+            others.append((file.path, base))
+        else:
+            what = f"is also in base {owner}; a file belongs to one base"
+            problems.append(Problem("knowledge_unreadable", file.path, what, "take it out of one of the two"))
+    return own, problems
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

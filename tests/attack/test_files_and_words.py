@@ -112,3 +112,22 @@ def test_what_was_read_while_an_entry_was_away_counts_when_it_is_back_however_ol
     lab.note()
     lab.run()
     assert lab.ref() == 1
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink], ids=["hard", "symbolic"])
+def test_a_file_that_two_bases_come_to_share_counts_once(tmp_path: Path, link: Callable[[Path, Path], None]) -> None:
+    second = '  - {name: second, files: ["kb2/*.md"]}\nsources:'
+    lab = Lab(tmp_path, CONFIG.replace("sources:", second, 1))
+    (tmp_path / "kb2").mkdir()
+    note = lab.note()
+    lab.run()
+    link(note, tmp_path / "kb2" / "shared.md")  # the configuration was checked before
+    for number in range(1, 4):
+        lab.say(f"s{number}", f"as in {TITLE} we close it")
+        report = lab.run()
+        assert ("knowledge_unreadable", str(tmp_path / "kb2" / "shared.md")) in {
+            (p.code, p.where) for p in report.problems
+        }
+        assert f"ref:{number} |" in note.read_text()
+    (tmp_path / "kb2" / "shared.md").unlink()
+    assert not lab.run().problems
