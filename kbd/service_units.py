@@ -139,7 +139,7 @@ def _namespace_lines(service: Service) -> list[str]:
         lines.append("PrivateTmp=yes")
     else:
         # Stores that agents keep in SQLite are read from a copy while they are at rest.
-        writable = _outermost((*writable, _TMP[0]))
+        writable = (*writable, _TMP[0])
     # `-`: a folder that is not there yet must not keep kbd from starting.
     return [*lines, *(f"ReadWritePaths={_word('-' + folder)}" for folder in writable)]
 

@@ -85,7 +85,7 @@ def test_unit_keeps_the_shared_tmp_if_transcripts_or_knowledge_lie_there(path):
 
 def test_unit_without_a_tmp_of_its_own_may_write_into_the_shared_one():
     unit = render_systemd(Service(("/k",), ("/srv/kb", "/tmp/kb"), readable=()))
-    assert settings(unit, "ReadWritePaths") == ["-/srv/kb", "-/tmp"]
+    assert settings(unit, "ReadWritePaths") == ["-/srv/kb", "-/tmp/kb", "-/tmp"]
     assert settings(unit, "PrivateTmp") == []
     unit = render_systemd(Service(("/k",), ("/srv/kb",), readable=("/var/tmp/logs",)))
     assert settings(unit, "ReadWritePaths") == ["-/srv/kb", "-/tmp"]
