@@ -1,4 +1,4 @@
-"""Whether someone else has a file open for writing: the system gives a read lease only where nobody has."""
+"""Whether someone else has a file open, as the system tells by the leases that it gives; and making them wait."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import fcntl
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from kbd.store.descriptors import StrPath, open_regular
 
@@ -22,14 +24,36 @@ def is_being_written(fd: int) -> bool | None:
     if not hasattr(fcntl, "F_SETLEASE"):
         return None
     try:
-        # Whoever opens the file while the lease stands has the holder told by a signal; this one is ignored by default.
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        _take(fd, fcntl.F_RDLCK)
         # Refused alike if a writer who waited for too long has broken the lease.
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
         return True if error.errno == errno.EAGAIN else None
     return False
+
+
+@contextmanager
+def others_waiting(fd: int) -> Iterator[None]:
+    """Let whoever opens the file wait until the body is done, where the system can, and nobody has it open already.
+
+    Args:
+        fd: opened for writing, and the only one of this process.
+    """
+    if hasattr(fcntl, "F_SETLEASE"):
+        with suppress(OSError):  # none on this file system, another user's file, or somebody reads it
+            _take(fd, fcntl.F_WRLCK)
+    try:
+        yield
+    finally:
+        if hasattr(fcntl, "F_SETLEASE"):
+            with suppress(OSError):  # none was given, or it was broken: this process was stopped meanwhile
+                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+
+def _take(fd: int, kind: int) -> None:
+    # Whoever opens the file while the lease stands has the holder told by a signal; this one is ignored by default.
+    fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, kind)
 
 
 def has_writer(path: StrPath) -> bool:

@@ -18,7 +18,7 @@ from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, unw
 from kbd.store.displaced import DISPLACED, KeptFile
 from kbd.store.exchange import exchange
 from kbd.store.files import sync_directory
-from kbd.store.leases import is_being_written
+from kbd.store.leases import is_being_written, others_waiting
 from kbd.store.temporary import Temporary, label, mark_in_use, step_mtime, temporary
 
 _MOST_EXCHANGES = 9
@@ -89,16 +89,18 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
             why = errno.EROFS if os.statvfs(real).f_flag & os.ST_RDONLY else errno.EACCES
             raise OSError(why, os.strerror(why), real)
         dir_fd = stack.enter_context(directory(folder))
-        held = open_regular(name, dir_fd=dir_fd)
-        stack.callback(os.close, held)
-        _require(held, old, path)
-        if os.fstat(held).st_nlink == 1:
-            made = stack.enter_context(temporary(dir_fd, new, held, carry_all=True))
-            if made.carried:
-                return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
-        if is_being_written(held):
-            # What that one writes would be mixed with what kbd does, and there is no old file to look at again.
-            raise ChangedUnderneath("another program has it open for writing", where=str(path), hint="try again later")
+        with ExitStack() as looking:
+            held = open_regular(name, dir_fd=dir_fd)
+            looking.callback(os.close, held)
+            _require(held, old, path)
+            if os.fstat(held).st_nlink == 1:
+                made = looking.enter_context(temporary(dir_fd, new, held, carry_all=True))
+                if made.carried:
+                    return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
+            if is_being_written(held):
+                # What that one writes would be mixed with what kbd does, and there is no old file to look at again.
+                what = "another program has it open for writing"
+                raise ChangedUnderneath(what, where=str(path), hint="try again later")
         return Replaced(real, _overwrite(name, dir_fd, old, new, path))
 
 
@@ -192,22 +194,23 @@ def _let_go(inode: _Inode, real: str, contents: tuple[bytes, bytes], *, look_aga
 
 def _overwrite(name: str, dir_fd: int, old: bytes, new: bytes, path: StrPath) -> int:
     """Rewrite a file in place from the first byte that differs; return its modification time."""
+    start = len(os.path.commonprefix([old, new]))  # takes long, so nothing may rest on what was seen before
     fd = open_regular(name, dir_fd=dir_fd, write=True)
     try:
-        _require(fd, old, path)
-        before_ns = os.fstat(fd).st_mtime_ns
-        start = len(os.path.commonprefix([old, new]))
-        try:
-            # What lies beyond the old end comes first: a full disk shows before an old byte is touched.
-            write_all(fd, new[len(old) :], len(old))
-            write_all(fd, new[start : len(old)], start)
-            os.ftruncate(fd, len(new))
-            step_mtime(fd, before_ns)
-            os.fsync(fd)
-        except OSError:
-            write_all(fd, old[start:], start)
-            os.ftruncate(fd, len(old))
-            raise
+        with others_waiting(fd):
+            _require(fd, old, path)
+            before_ns = os.fstat(fd).st_mtime_ns
+            try:
+                # What lies beyond the old end comes first: a full disk shows before an old byte is touched.
+                write_all(fd, new[len(old) :], len(old))
+                write_all(fd, new[start : len(old)], start)
+                os.ftruncate(fd, len(new))
+                step_mtime(fd, before_ns)
+                os.fsync(fd)
+            except OSError:
+                write_all(fd, old[start:], start)
+                os.ftruncate(fd, len(old))
+                raise
         if os.fstat(fd).st_ino != _number(name, dir_fd):
             raise ChangedUnderneath("replaced meanwhile", where=str(path), hint="try again")
         return os.fstat(fd).st_mtime_ns

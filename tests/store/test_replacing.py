@@ -185,6 +185,32 @@ def test_file_written_in_place_waits_for_whoever_has_it_open_for_writing(note: P
     assert note.read_bytes() == NEW
 
 
+def test_who_opens_a_file_while_it_is_written_in_place_waits_and_adds_to_the_new_text(
+    note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_leases(note.parent)
+    os.link(note, note.parent / "twin.md")
+    step_mtime = replacing.step_mtime
+    append = "import sys; print('here', flush=True); open(sys.argv[1], 'ab').write(b'appended\\n')"
+    others: list[subprocess.Popen[bytes]] = []
+
+    def appending(fd: int, before_ns: int) -> None:
+        other = subprocess.Popen([sys.executable, "-c", append, str(note)], stdout=subprocess.PIPE)
+        assert other.stdout is not None
+        others.append(other)
+        other.stdout.readline()
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=0.3)
+        os.ftruncate(fd, len(NEW))
+        step_mtime(fd, before_ns)
+
+    monkeypatch.setattr(replacing, "step_mtime", appending)
+    replace_file(note, OLD, NEW)
+    assert others[0].wait(timeout=30) == 0
+    others[0].communicate()
+    assert note.read_bytes() == NEW + b"appended\n"
+
+
 def test_file_replaced_while_it_is_written_in_place_is_not_told_as_written(
     note: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
