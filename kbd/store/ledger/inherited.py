@@ -16,7 +16,7 @@ from kbd.store.ledger import facts
 from kbd.store.ledger.facts import BlockFact, Holder
 
 _AT_PLACE = """
-  SELECT h.message FROM holders h
+  SELECT h.message, h.offset FROM holders h
   JOIN blocks b ON b.message=h.message AND b.inherited=1 AND b.author=:author
   JOIN mentions m ON m.block=b.id AND m.entry IN (SELECT value FROM json_each(:entries))
   WHERE h.file=:file AND {which} ORDER BY h.message LIMIT 1
@@ -34,14 +34,14 @@ def claim(db: sqlite3.Connection, key: bytes, holder: Holder, blocks: Sequence[B
     """Give what is known of a message the keys that it and its blocks have now, before it is stored."""
     if not blocks or not db.execute("SELECT EXISTS (SELECT 1 FROM blocks WHERE inherited=1)").fetchone()[0]:
         return
-    message = facts.message_id(db, key)
+    message, place = facts.message_id(db, key), holder.offset
     if message is None or not _waits(db, message):
         # What is known by its key, and was read again already, may be said more than once at a time.
         found = _placed(db, holder, blocks, (_SAME_OFFSET, _SAME_TIME) if message is None else (_SAME_OFFSET,))
         if found is None:
             return
-        message = _as_one(db, key, message, found)
-    _take_place(db, message, holder)
+        message, place = _as_one(db, key, message, found[0]), found[1]
+    _take_place(db, message, place, holder)
     for block in blocks:
         _take_block(db, message, block)
 
@@ -52,15 +52,15 @@ def _waits(db: sqlite3.Connection, message: int) -> bool:
 
 def _placed(
     db: sqlite3.Connection, holder: Holder, blocks: Sequence[BlockFact], queries: Sequence[str]
-) -> int | None:
-    """Return the inherited message that stands where this one does, None if there is none."""
+) -> tuple[int, int] | None:
+    """Return the inherited message that stands where this one does, and its offset as it was, None if there is none."""
     session = facts.storable(holder.session)
     at = {"file": holder.file, "session": session, "offset": holder.offset, "at": _text(holder.at)}
     for query in queries:
         for block in blocks:
             row = db.execute(query, at | _look(block)).fetchone()
             if row is not None:
-                return int(row[0])
+                return int(row[0]), int(row[1])
     return None
 
 
@@ -73,18 +73,16 @@ def _as_one(db: sqlite3.Connection, key: bytes, message: int | None, found: int)
     return found
 
 
-def _take_place(db: sqlite3.Connection, message: int, holder: Holder) -> None:
-    """Tell where the message stands in the words of today; when it was said first stays."""
+def _take_place(db: sqlite3.Connection, message: int, offset: int, holder: Holder) -> None:
+    """Tell where the first record of a message stands in the words of today; when it was said first stays."""
     session, thread = facts.storable(holder.session), facts.storable(holder.thread)
     told = _text(holder.at if holder.told is None else holder.told)
     db.execute(
         "UPDATE OR REPLACE holders SET session=?, thread=?, offset=?, place=?, "
-        "told=CASE WHEN observed THEN told ELSE ? END "
-        "WHERE message=? AND file=? AND (offset=? OR at=? AND session=?)",
-        (session, thread, holder.offset, holder.place, told)
-        + (message, holder.file, holder.offset, _text(holder.at), session),
+        "told=CASE WHEN observed THEN told ELSE ? END WHERE message=? AND file=? AND offset=?",
+        (session, thread, holder.offset, holder.place, told, message, holder.file, offset),
     )
-    db.execute("UPDATE messages SET content=? WHERE id=?", (holder.content, message))
+    db.execute("UPDATE messages SET content=? WHERE id=? AND content IS NULL", (holder.content, message))
 
 
 def _take_block(db: sqlite3.Connection, message: int, block: BlockFact) -> None:
