@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kbd.cli.output import counted, emit, emit_json, say
 from kbd.cli.session import Session
 from kbd.core.bridge import Bridged, Knowledge
-from kbd.core.contracts import Contract, read_problem
 from kbd.core.graph_state import View
 from kbd.core.model import Problem
 from kbd.core.moments import day_of, moment_of
@@ -28,8 +27,11 @@ from kbd.core.schema import Schema
 from kbd.errors import UsageError
 from kbd.service.graph.reading import Place, opened
 from kbd.service.graph.refusal import GraphRefused
-from kbd.service.graph.schemas import load_contract, load_schema
+from kbd.service.graph.schemas import load_schema
 from kbd.store.confined import confined
+
+if TYPE_CHECKING:
+    from kbd.core.contracts import Contract
 
 DEFAULT_LOG = "memory/ontology/graph.jsonl"
 DEFAULT_SCHEMA = "memory/ontology/schema.yaml"
@@ -84,6 +86,8 @@ class Ground:
         """The contract of the skill named by `--as`; raises Faulty, Refused."""
         if self.skill is None:
             return None
+        from kbd.service.graph.skills import load_contract  # noqa: PLC0415 - a skill is seldom named
+
         return load_contract(confined(self.skill, os.getcwd(), "the skill"), self.schema)
 
     def knowledge(self) -> Knowledge:
@@ -113,7 +117,11 @@ class Ground:
 
     def require(self, entity: Entity) -> Entity:
         """Return an entity that the skill may read; raises GraphRefused for another."""
-        problem = read_problem(self.contract, self.schema, entity) if self.contract else None
+        if self.contract is None:
+            return entity
+        from kbd.core.contracts import read_problem  # noqa: PLC0415 - ditto
+
+        problem = read_problem(self.contract, self.schema, entity)
         if problem is not None:
             raise GraphRefused([problem])
         return entity

@@ -18,7 +18,8 @@ from kbd.core.operations import MAX_NESTING, is_too_deep
 from kbd.core.yamltext import MAX_BYTES, compose
 from kbd.core.yamlvalues import value_of
 from kbd.errors import UsageError
-from kbd.service.graph import checking, schemas
+from kbd.service.graph import checking, schema_writing
+from kbd.service.graph.skills import contract_reading
 from kbd.store import eventlog
 from kbd.store.confined import confined
 from kbd.store.files import read_regular
@@ -39,7 +40,7 @@ def init(ground: Ground, dry_run: bool) -> None:
     place = ground.place
     missing = [path for path in (place.schema, place.log) if not os.path.lexists(path)]
     if not dry_run:
-        schemas.write_default_schema(place.schema)
+        schema_writing.write_default_schema(place.schema)
         with eventlog.writing(place.log, timeout_seconds=10.0):
             pass
     if ground.as_json:
@@ -156,7 +157,7 @@ def _owner(row: Row) -> str:
 @on_graph
 def check(ground: Ground, skill_path: str) -> int:
     """Check the contract of a skill against the schema. Exit 1 with findings."""
-    reading = schemas.contract_reading(confined(skill_path, os.getcwd(), "the skill"), ground.schema)
+    reading = contract_reading(confined(skill_path, os.getcwd(), "the skill"), ground.schema)
     if ground.as_json:
         contract = as_rows(reading.contract) if reading.contract else None
         emit_json({"contract": contract, "problems": _as_json(reading.problems)})
@@ -183,7 +184,7 @@ def schema_merge(ground: Ground, data: str | None, path: str | None, dry_run: bo
         raise UsageError(f"the fragment is nested more than {MAX_NESTING} deep", hint="no schema needs that")
     locks = Locks(ground.session.state_dir)
     now = ground.session.real_now().timestamp()
-    text = schemas.merge_schema(ground.place.schema, fragment, locks, now, dry_run=dry_run)
+    text = schema_writing.merge_schema(ground.place.schema, fragment, locks, now, dry_run=dry_run)
     merged = value_of(compose(text, ground.place.schema).root)
     if dry_run and not ground.as_json:
         emit(text.decode().rstrip("\n"))

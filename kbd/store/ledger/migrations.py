@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kbd.core.normal import ECHO_CHARS
-from kbd.sources.text import text_session
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 
 Columns = Mapping[str, tuple[str, ...]]
@@ -43,6 +42,8 @@ class Step:
 
 
 def _before_2(db: sqlite3.Connection, columns: Columns) -> None:
+    from kbd.sources.text import text_session  # noqa: PLC0415 - every command opens a ledger, hardly one migrates it
+
     db.create_function("log_session", 2, lambda source, path: f"{source}:{text_session(path)}", deterministic=True)
     # How they were made tells nothing today; what is there says it again, and a copy of what is gone counts anew.
     if "thread" not in columns.get("beginnings", ("thread",)):
