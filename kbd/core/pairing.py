@@ -91,25 +91,29 @@ class Paired(Generic[R]):
     gone: list[R]
 
 
-def pair_up(seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], today: date) -> Paired[R]:
+def pair_up(
+    seen: Sequence[Seen], rows: Sequence[R], kept: Collection[str], former: Callable[[R], Collection[str]]
+) -> Paired[R]:
     """Pair parsed entries with known rows.
 
     Args:
         seen: the entries of all files that were read anew.
         rows: all rows of the base, also those gone and archived.
         kept: paths whose rows stay as they are (unchanged or unreadable).
-        today: the day; an entry gone on that day may come back under another title.
+        former: tells the normalised titles that a row had before.
     """
     unread: Callable[[R], bool] = lambda r: r.file in kept and r.gone_on is None  # noqa: E731 - a name for its uses
-    state = _Pairing(seen, [r for r in rows if not unread(r)])
+    state = _Pairing(seen, [r for r in rows if not unread(r)], former)
     _pair_live_and_moving(state)
     asleep = [r for r in rows if unread(r) and _archived(r) and r.moving is None]
     state.rows += asleep
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), _is_settled_archived)
     state.rows = [r for r in state.rows if not any(r is one for one in asleep)]
     _pair_archived(state)
-    # A live entry that was put into the archive by hand, and those gone that stand somewhere again.
+    # A live entry that was put into the archive by hand, and those gone that stand somewhere again; or once stood.
     state.take(lambda s: s.entry.norm, lambda r: r.norm, lambda r: r.moving is None or r.gone_on is not None)
+    for archive in (False, True):
+        state.take_former(lambda r: r.moving is None or r.gone_on is not None, archive=archive)
     # A copy of a block on its way is no entry, nor is what an entry of the same title left in an archive.
     moving = {r.norm for r in rows if _is_moving(r)}
     known = {r.norm for r in rows if r.gone_on is None} | {s.entry.norm for s in seen if not s.archive}
@@ -138,6 +142,7 @@ def _pair_live_and_moving(state: _Pairing[R]) -> None:
         lambda s: (s.archive, s.entry.norm, s.entry.section), lambda r: (False, r.norm, r.section), _is_settled_live
     )
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (False, r.norm), _is_settled_live)
+    state.take_former(_is_settled_live, archive=False)
     state.take_edited(archive=False)
 
 
@@ -149,6 +154,7 @@ def _pair_archived(state: _Pairing[R]) -> None:
         _is_settled_archived,
     )
     state.take(lambda s: (s.archive, s.entry.norm), lambda r: (True, r.norm), _is_settled_archived)
+    state.take_former(_is_settled_archived, archive=True)
     state.take_edited(archive=True)
 
 
@@ -176,8 +182,8 @@ def _archived(row: Row) -> bool:
 class _Pairing(Generic[R]):
     """What is left to pair, and what is paired."""
 
-    def __init__(self, seen: Sequence[Seen], rows: Sequence[R]) -> None:
-        self.seen, self.rows = list(seen), list(rows)
+    def __init__(self, seen: Sequence[Seen], rows: Sequence[R], former: Callable[[R], Collection[str]]) -> None:
+        self.seen, self.rows, self.former = list(seen), list(rows), former
         self.same: list[tuple[Seen, R, bool]] = []
 
     def take(
@@ -196,6 +202,18 @@ class _Pairing(Generic[R]):
         self.same += [(one, row, renamed) for one, row in found]
         self.seen = [one for one in self.seen if id(one) not in seen]
         self.rows = [row for row in self.rows if id(row) not in rows]
+
+    def take_former(self, fits: Callable[[R], bool], *, archive: bool) -> None:
+        """Pair entries that stand under an earlier title with their rows, as after a checkout of an old commit."""
+        unpaired = {one.entry.norm: one for one in reversed(self.seen) if one.archive is archive}
+        found: dict[int, tuple[Seen, R]] = {}
+        for row in filter(fits, self.rows if unpaired else ()):
+            for title in self.former(row):
+                one = unpaired.get(title)
+                if one is not None:
+                    found.setdefault(id(one), (one, row))
+                    break
+        self._pair(list(found.values()), renamed=True)
 
     def take_edited(self, *, archive: bool) -> None:
         """Pair gone and new entries between the same neighbours, if comment or body vouch for it."""

@@ -252,13 +252,13 @@ class _Batch:
         return self.ingest.now if told > self.ingest.latest else told
 
     def store(self, position: Position, oversize: int, *, from_start: bool) -> None:
-        kinds, newest, today = self.census.kinds, self.census.newest, self.ingest.now.date()
+        kinds, newest = self.census.kinds, self.census.newest
         unknown, malformed = kinds.get(RecordKind.UNKNOWN, 0), kinds.get(RecordKind.MALFORMED, 0)
         tally = Tally(self.records, self.messages, unknown, malformed, oversize)
         state = self.decoder.state()
         silence = None if self.found.kind is FileKind.DOCUMENT else self.silence
         transcripts.save_progress(
-            self.db, self.row.id, position, state, silence, tally, newest, today, from_start=from_start
+            self.db, self.row.id, position, state, silence, tally, newest, self.ingest.now, from_start=from_start
         )
         transcripts.note_sessions(self.db, self.source.id, self.sessions.items())
         self.ingest.counting.count(self.dirty, self.source.id, self.census)

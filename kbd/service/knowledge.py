@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 
 from kbd.core import entries as markdown
 from kbd.core.classify import classify
@@ -26,6 +27,8 @@ from kbd.store.ledger.intake import Intake, adopted_pair, found_state, shown_sta
 from kbd.store.ledger.lessons import EntryRow, NoteRow
 
 TWIN_DAYS = 2
+CLOCK_SLACK = timedelta(minutes=10)
+"""So far a clock may be set back between the moment an entry goes and what is read without it."""
 TWIN_COLUMNS = (
     "title, section, type, type_source, file, line, last_line, place, body, body_sha, ident, file_ref, file_last, "
     "file_state, file_marker, unmatchable, bad_date"
@@ -106,7 +109,7 @@ class _Sync:
         self.intake = Intake(ledger, base.id, now, bool(base.marker), recovered)
         self.changed = False
         self.since: list[date] = []
-        self.away_since: list[date] = []
+        self.away_since: list[datetime] = []
         self.dirty: set[int] = set()
 
     def run(self, files: Sequence[NoteFile], kept: set[str], known: dict[str, NoteRow], *, complete: bool) -> Synced:
@@ -115,7 +118,7 @@ class _Sync:
             if file.data is not None:
                 seen.extend(self._parse(file, file.data, known.get(file.path)))
         there = kept | {f.path for f in files}
-        paired = pair_up(seen, self._rows(seen, all_there=there >= set(known)), kept, self.today)
+        paired = pair_up(seen, self._rows(seen, all_there=there >= set(known)), kept, self._former_titles)
         for one, row, renamed in paired.same:
             self._update(one, row, renamed=renamed)
         for one in paired.new:
@@ -146,13 +149,20 @@ class _Sync:
                 return near
         return lessons.entries_of(self.db, self.base.id, gone=True)
 
+    @cached_property
+    def _former(self) -> dict[int, list[str]]:
+        return lessons.former_titles(self.db, self.base.id, self.today)
+
+    def _former_titles(self, row: EntryRow) -> list[str]:
+        return self._former.get(row.id, [])
+
     def _rewind(self) -> bool:
         """Let transcripts be read again: all for a base's first entries, else by when others appeared or came back."""
         if self.first and self.changed:
             return transcripts.rewind(self.db, None) > 0
         rewound = transcripts.rewind(self.db, min(self.since)) if self.since else 0
         if self.away_since:
-            rewound += transcripts.rewind_read_since(self.db, min(self.away_since))
+            rewound += transcripts.rewind_read_since(self.db, min(self.away_since) - CLOCK_SLACK)
         return rewound > 0
 
     def _parse(self, file: NoteFile, data: bytes, note: NoteRow | None) -> list[Seen]:
@@ -280,7 +290,7 @@ class _Sync:
         lessons.update_entry(self.db, row.id, gone_on=None, **columns)
         if row.gone_on is not None:
             self.changed = True
-            self.away_since.append(row.gone_on)
+            self.away_since.append(self._went_at(row.id, row.gone_on))
             self.ledger.record_event(self.now, "entry_returned", base=self.base.id, entry=row.id, title=entry.title)
         if entry.created is not None:
             lessons.update_entry(self.db, row.id, created=entry.created)
@@ -307,6 +317,14 @@ class _Sync:
         at_rest = row.moving is None and row.due is None and row.gone_on is None and not self.intake.recovered
         in_place = (row.state is State.ARCHIVED) is one.archive and one.entry.created in (None, row.created)
         return at_rest and in_place and all(getattr(row, name) == value for name, value in columns.items())
+
+    def _went_at(self, entry: int, day: date) -> datetime:
+        """Return when an entry went, the beginning of that day where the log does not tell."""
+        row = self.db.execute(
+            "SELECT at FROM events WHERE entry=? AND kind='entry_gone' AND day=? ORDER BY id DESC LIMIT 1",
+            (entry, day.isoformat()),
+        ).fetchone()
+        return datetime.fromisoformat(row[0]) if row else datetime.combine(day, time.min, UTC)
 
     def _lose(self, row: EntryRow) -> None:
         if self._succeeded_by_twin(row):

@@ -278,6 +278,18 @@ def end_pattern(db: sqlite3.Connection, entry: int, kind: str, text: str, until:
     )
 
 
+def former_titles(db: sqlite3.Connection, base: int, today: date) -> dict[int, list[str]]:
+    """Return by entry of a base the normalised titles that it had before and that still cite it, the newest first."""
+    found: dict[int, list[str]] = {}
+    for entry, title in db.execute(
+        "SELECT p.entry, p.text FROM patterns p JOIN entries e ON e.id=p.entry WHERE e.base=? AND e.file!='' "
+        "AND p.kind='title' AND p.until>=? ORDER BY p.until DESC, p.id DESC",
+        (base, today.isoformat()),
+    ):
+        found.setdefault(entry, []).append(title)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class PatternRow:
     """A pattern with the entry behind it, as the matcher's lexicon needs it."""

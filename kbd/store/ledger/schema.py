@@ -87,7 +87,7 @@ CREATE TABLE files (                    -- transcripts and how far they were rea
   -- text logs: what a rotated copy is recognised by
   head INTEGER, old_origins TEXT NOT NULL DEFAULT '[]', old_position TEXT,
   silence TEXT NOT NULL DEFAULT '{}',   -- how much of its newest messages names nothing (kbd.core.silence)
-  last_record_at TEXT, read_on TEXT     -- the day it was last read, whatever the days of its records
+  last_record_at TEXT, read_at TEXT     -- when it was last read, whatever the times of its records
 );
 CREATE INDEX files_ino ON files(source, dev, ino);
 CREATE INDEX files_path ON files(source, path);

@@ -228,11 +228,11 @@ def save_progress(
     silence: Silence | None,
     tally: Tally,
     newest: datetime | None,
-    today: date,
+    now: datetime,
     *,
     from_start: bool,
 ) -> None:
-    """Store how far a file was read and on which day, within the transaction that holds what was read.
+    """Store how far a file was read and when, within the transaction that holds what was read.
 
     `silence` is how much of its newest messages names nothing, for its next records; None if that is not kept.
     """
@@ -240,7 +240,7 @@ def save_progress(
         "UPDATE files SET position=?2, state=?3, silence=coalesce(?4, silence), size=?5, mtime_ns=?6, offset=?7, "
         "high=max(high, ?7), settled=?8 AND NOT (reread AND ?9), reread=reread AND ?9, records=?9*records+?10, "
         "messages=?9*messages+?11, unknown=?9*unknown+?12, malformed=?9*malformed+?13, oversize=?9*oversize+?14, "
-        "last_record_at=max(coalesce(last_record_at,''), ?15), read_on=?16 WHERE id=?1",
+        "last_record_at=max(coalesce(last_record_at,''), ?15), read_at=?16 WHERE id=?1",
         (
             file,
             encode_position(position),
@@ -257,7 +257,7 @@ def save_progress(
             tally.malformed,
             tally.oversize,
             newest.isoformat() if newest else "",
-            today.isoformat(),
+            now.isoformat(timespec="microseconds"),
         ),
     )
 
@@ -288,13 +288,14 @@ def rewind(db: sqlite3.Connection, since: date | None, source: str | None = None
     return cursor.rowcount
 
 
-def rewind_read_since(db: sqlite3.Connection, day: date) -> int:
-    """Let files be read from 0 again that were read on a day or later; return how many.
+def rewind_read_since(db: sqlite3.Connection, moment: datetime) -> int:
+    """Let files be read from 0 again that were read at a moment (UTC) or later; return how many.
 
     What was read while an entry was away did not count for it, however old the records are.
     """
     cursor = db.execute(
-        "UPDATE files SET reread=1, settled=0 WHERE gone=0 AND position IS NOT NULL AND read_on>=?", (day.isoformat(),)
+        "UPDATE files SET reread=1, settled=0 WHERE gone=0 AND position IS NOT NULL AND read_at>=?",
+        (moment.isoformat(timespec="microseconds"),),
     )
     return cursor.rowcount
 
