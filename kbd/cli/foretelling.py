@@ -39,7 +39,7 @@ def forecast(session: Session, days: int, base: str | None, as_json: bool) -> in
         if ledger is None:
             raise UsageError(NEVER_RUN)
         bases = known_bases(session, ledger, chosen_bases(session.config, base))
-        sight = _sight(session, ledger, bases[0])
+        sight = _sight(session, ledger, bases)
     until = session.today + timedelta(days=days)
     found = [fall for known in bases for fall in foretell.falls(known.name, known.entries, known.forecasts, until)]
     exempt = [one for known in bases for one in foretell.exempt(known.name, known.entries, known.policy)]
@@ -210,8 +210,9 @@ def _is_configured(session: Session, name: str) -> bool:
     return bool({name, re.sub(r"-[0-9]+\Z", "", name)} & {source.name for source in session.config.sources})
 
 
-def _sight(session: Session, ledger: Ledger, known: Known) -> Sight:
-    return lifecycle.see(ledger.db, _sights(session, ledger), known.policy, session.today)
+def _sight(session: Session, ledger: Ledger, bases: Sequence[Known]) -> Sight:
+    read = [known.row.id for known in bases if known.row is not None]
+    return lifecycle.see_any(ledger.db, read, _sights(session, ledger), bases[0].policy, session.today)
 
 
 def _sight_json(sight: Sight) -> dict[str, object]:

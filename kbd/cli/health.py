@@ -85,7 +85,8 @@ def _sight(
 ) -> Sight:
     blind = {p.where for p in standing.faults(ledger.db) if p.code in ("source_unreadable", "source_missing")}
     sights = [lifecycle.SourceSight(s.name, s.root not in blind, s.name in alarms) for s in sums]
-    return lifecycle.see(ledger.db, sights, bases[0].policy, session.today)
+    read = [known.row.id for known in bases if known.row is not None]
+    return lifecycle.see_any(ledger.db, read, sights, bases[0].policy, session.today)
 
 
 def _sign(session: Session) -> Sign:

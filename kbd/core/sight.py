@@ -27,11 +27,12 @@ class SourceHealth:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What was read for a base: its sources, and sessions and citations of the last `blind_days` days."""
+    """What was read for a base: its sources, sessions and citations of the last `blind_days` days, and whence."""
 
     sources: tuple[SourceHealth, ...]
     sessions: int
     citations: int
+    whence: str = "from any source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def assess_sight(activity: Activity, blind_days: int, today: date) -> Sight:
     reasons = [_blind(source.name, _fault(source), "mend the source; see `kbd doctor`") for source in recent
                if _fault(source)]
     if not recent:
-        what = f"no record was read from any source for {blind_days} days"
+        what = f"no record was read {activity.whence} for {blind_days} days"
         reasons.append(_blind("sources", what, "check the roots with `kbd sources`"))
     if activity.sessions >= SILENT_SESSIONS and activity.citations == 0:
         what = f"{activity.sessions} sessions in {blind_days} days gave no citation at all"

@@ -25,6 +25,7 @@ from kbd.store.base_files import NoteFile, is_synced, own_files, read_base
 from kbd.store.displaced import DISPLACED
 from kbd.store.ledger import back_up, distrusting, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
+from kbd.store.ledger.limits import limit_bases
 from kbd.store.ledger.wildclock import lies_ahead, pull_back
 from kbd.store.notes import conflict_copies
 from kbd.store.sidecars import Stamp, stamp_of, with_values
@@ -166,6 +167,7 @@ class Engine:
             (base, replace(spec, is_foreign=spec.is_foreign or self.writer.sharing.sees_others(base, clock)))
             for base, spec in self.frame.bases()
         ]
+        self.rewound |= limit_bases(self.frame.ledger, {spec.id: bool(base.projects) for base, spec in bases})
         db = self.frame.ledger.db
         taken: dict[int, list[tuple[str, str]]] = {}
         for base, spec in bases:

@@ -14,12 +14,13 @@ from kbd.core.cite import Known
 from kbd.core.match import PatternKind
 from kbd.core.model import Problem
 from kbd.core.reading import Reader
+from kbd.core.scope import BaseScope
 from kbd.engine.frame import Clock, Frame, PassReport, Watchers
 from kbd.engine.overlap import Claim, earlier_claims
 from kbd.engine.recovery import sources_to_recover
 from kbd.errors import FileUnreadable
 from kbd.service.discover import by_age, is_one_file, register
-from kbd.service.ingest import BaseScope, Ingest, IngestPolicy, SourceSpec
+from kbd.service.ingest import Ingest, IngestPolicy, SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.contract import FileKind, SourceFormat, placed, superseding
 from kbd.store import batches, scan

@@ -122,7 +122,7 @@ class Writer:
         sights = self.sights(report)
         first = day(ledger.db.execute("SELECT decay_after FROM bases WHERE id=?", (spec.id,)).fetchone()[0])
         if first is not None and first < clock.now.date():
-            report.problems.extend(lifecycle.see(ledger.db, sights, policy, clock.now.date()).reasons)
+            report.problems.extend(lifecycle.see(ledger.db, spec.id, sights, policy, clock.now.date()).reasons)
         due = day_has_begun(last, clock.now) if immediate else is_due(last, policy.at, clock.now, clock.zone)
         # Only a pass that looked everywhere knows that nothing is left to be read.
         if last is None or not due or not (report.complete and report.full):

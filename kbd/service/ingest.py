@@ -17,12 +17,14 @@ from kbd.core.cite import Mention, first_per_pattern
 from kbd.core.model import Author, Decoded, Line, Message, Record, RecordKind, TouchMode
 from kbd.core.reading import Reader, Said
 from kbd.core.relate import FILES_PER_CITATION, name_file, paths_in_prose
+from kbd.core.scope import BaseScope
 from kbd.core.silence import Silence, measured
 from kbd.sources.contract import Decoder, FileKind, SourceFormat
 from kbd.sources.jsonl import is_json
 from kbd.store import batches, tail
 from kbd.store.knowledge_paths import KnowledgePaths
 from kbd.store.ledger import Ledger, facts, transcripts
+from kbd.store.ledger.activity import note_base_activity
 from kbd.store.ledger.counting import Counting
 from kbd.store.ledger.crediting import Crediting, covered_time
 from kbd.store.ledger.facts import Holder
@@ -59,14 +61,6 @@ class SourceSpec:
     is_text: bool
     is_excluded: Callable[[str], bool] = lambda _: False
     session_prefix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BaseScope:
-    """Which sessions a base earns from: all if `projects` is empty, else those whose cwd or git root lies inside."""
-
-    id: int
-    projects: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +188,7 @@ class _Batch:
         self.crediting = Crediting(self.db, source.id, source.format.agent, ingest.reader, ingest.policy.snippet_chars)
         self.census = Census({}, None, frozenset())
         self.sessions: dict[str, date] = {}
+        self.inside: set[tuple[int, date]] = set()
         self.dirty: set[int] = set()
         self.records = self.messages = 0
         self.identity = Identity(self.db, source.format.agent, row.id, found.path)
@@ -261,13 +256,14 @@ class _Batch:
             self.db, self.row.id, position, state, silence, tally, newest, self.ingest.now, from_start=from_start
         )
         transcripts.note_sessions(self.db, self.source.id, self.sessions.items())
+        note_base_activity(self.db, self.source.id, self.inside)
         self.ingest.counting.count(self.dirty, self.source.id, self.census)
 
     def _message(self, message: Message) -> None:
         told = message.at.astimezone(UTC) if message.at else self.ingest.now
         day = self._clamp(told).date()
         self.sessions[message.session] = max(day, self.sessions.get(message.session, day))
-        scope = self._scope(message.cwd)
+        scope = self._scope(message.cwd, day)
         said = self._say(message, scope)
         if message.native_id:
             self.silence.take(message.native_id, said.silent, [c.text for c in said.citing])
@@ -291,12 +287,13 @@ class _Batch:
         by_line = (read_line_cite(self.db, cite, message.cwd, scope) for cite in message.cites)
         return replace(said, citing=(*said.citing, *(c for c in by_line if c is not None)))
 
-    def _scope(self, cwd: str | None) -> set[int]:
-        """Return the bases that earn from a session with this working directory."""
+    def _scope(self, cwd: str | None, day: date) -> set[int]:
+        """Return the bases that earn from a session with this working directory; those it is inside of saw it work."""
         if cwd is None or not self.ingest.limited_bases:
             return self.ingest.open_bases
         roots = {cwd, self.ingest.git_root(cwd) or cwd}
-        inside = {b.id for b in self.ingest.limited_bases if any(_lies_in(r, p) for r in roots for p in b.projects)}
+        inside = {base.id for base in self.ingest.limited_bases if base.takes(roots)}
+        self.inside |= {(base, day) for base in inside}
         return self.ingest.open_bases | inside
 
     def _holder(
@@ -393,7 +390,3 @@ def _touched(message: Message) -> list[str]:
     """Return the files that a record read or wrote; kbd's own commands touch none."""
     calls = [block.call for block in message.blocks if block.call and not block.call.own]
     return [touch.path for call in calls for touch in call.touched if touch.mode is not TouchMode.MENTION]
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

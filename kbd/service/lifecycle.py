@@ -16,6 +16,7 @@ from kbd.core.model import EntryId, Relation, State
 from kbd.core.normal import normalise
 from kbd.core.sight import Activity, IdleClock, Sight, SourceHealth, assess_sight, day_has_begun
 from kbd.store.ledger import Ledger, lessons
+from kbd.store.ledger.activity import active_days, newest_by_source
 from kbd.store.ledger.lessons import EntryRow, day
 from kbd.store.notes import is_archive
 
@@ -29,6 +30,10 @@ _CITED_ASLEEP = """
   SELECT e.id FROM entries e WHERE e.base=? AND e.state!='active' AND e.gone_on IS NULL
     AND (SELECT count(*) FROM refs r WHERE r.entry=e.id AND r.added=1) > e.fall_refs
 """
+
+
+NO_BASE = 0
+"""No base has this id: one that was never read may earn from all sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +86,10 @@ def decay(
     """
     today = now.date()
     if dry_run:
-        sight = see(ledger.db, sources, policy, today)
+        sight = see(ledger.db, base, sources, policy, today)
         return Decayed(plan(subjects_of(ledger.db, base, policy, relations, today), policy, today, sight), False)
     with ledger.transaction() as db:
-        sight = see(db, sources, policy, today)
+        sight = see(db, base, sources, policy, today)
         result = plan(subjects_of(db, base, policy, relations, today), policy, today, sight)
         if not day_has_begun(last_pass(db, base), now):
             return Decayed(result, recorded=False)
@@ -172,27 +177,31 @@ def _superseded(rows: Sequence[EntryRow], relations: Sequence[Relation]) -> dict
 
 def _clock(db: sqlite3.Connection, base: int, policy: DecayPolicy, today: date) -> IdleClock:
     first = db.execute("SELECT first_read FROM bases WHERE id=?", (base,)).fetchone()[0]
-    days = [date.fromisoformat(r[0]) for r in db.execute("SELECT DISTINCT day FROM activity")]
     first_read = date.fromisoformat(first) if first else today
-    return IdleClock.of(days, first_read, today, blind_days=policy.blind_days, active_only=policy.clock == "active")
+    days, active_only = active_days(db, base), policy.clock == "active"
+    return IdleClock.of(days, first_read, today, blind_days=policy.blind_days, active_only=active_only)
 
 
-def see(db: sqlite3.Connection, sources: Iterable[SourceSight], policy: DecayPolicy, today: date) -> Sight:
-    """Assess whether kbd would have seen citations lately. A record of a wild clock, dated ahead, is passed over."""
-    newest = dict(
-        tuple(row)
-        for row in db.execute(
-            "SELECT s.name, max(a.day) FROM activity a JOIN sources s ON s.id=a.source WHERE a.day<=? GROUP BY s.id",
-            (today.isoformat(),),
-        )
-    )
+def see(db: sqlite3.Connection, base: int, sources: Iterable[SourceSight], policy: DecayPolicy, today: date) -> Sight:
+    """Assess whether kbd would have seen citations of a base lately. Days ahead, of a wild clock, do not count."""
+    limited = db.execute("SELECT name FROM bases WHERE id=? AND limited", (base,)).fetchone()
+    whence = f"in the projects of {limited[0]}" if limited else "from any source"
+    newest = newest_by_source(db, base, today)
     since = (today - timedelta(days=policy.blind_days - 1)).isoformat()
     sessions = db.execute(
         "SELECT count(*) FROM seen_sessions WHERE day BETWEEN ? AND ?", (since, today.isoformat())
     ).fetchone()[0]
     cited = db.execute("SELECT count(*) FROM refs WHERE day BETWEEN ? AND ?", (since, today.isoformat())).fetchone()[0]
-    healths = tuple(SourceHealth(s.name, day(newest.get(s.name)), s.readable, s.format_alarm) for s in sources)
-    return assess_sight(Activity(healths, int(sessions), int(cited)), policy.blind_days, today)
+    healths = tuple(SourceHealth(s.name, newest.get(s.name), s.readable, s.format_alarm) for s in sources)
+    return assess_sight(Activity(healths, int(sessions), int(cited), whence), policy.blind_days, today)
+
+
+def see_any(
+    db: sqlite3.Connection, bases: Iterable[int], sources: Sequence[SourceSight], policy: DecayPolicy, today: date
+) -> Sight:
+    """Assess the same for several bases: every reason why entries of one of them may not fall."""
+    reasons = dict.fromkeys(p for base in [*bases] or [NO_BASE] for p in see(db, base, sources, policy, today).reasons)
+    return Sight(not reasons, tuple(reasons))
 
 
 def format_alarms(db: sqlite3.Connection) -> set[str]:

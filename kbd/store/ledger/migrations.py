@@ -83,6 +83,8 @@ STEPS: Mapping[int, Step] = {
             + ("purged", "set_aside", "undo", "undo_changes")
         ),
     ),
+    # What was read at a time unknown may have been read while an entry was away.
+    3: Step(lacking={"files.read_at": "'9999'"}, tables=frozenset(("base_activity",))),
 }
 
 

@@ -7,7 +7,7 @@ strings (UTC), times ISO strings with microseconds and offset (UTC), so that the
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -16,7 +16,8 @@ CREATE TABLE bases (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
   first_read TEXT,                      -- day of the first complete reading
   decay_after TEXT,                     -- no decay pass on or before this day
-  last_decay TEXT                       -- day of the last decay pass
+  last_decay TEXT,                      -- day of the last decay pass
+  limited INTEGER NOT NULL DEFAULT 0    -- it earns from sessions in its projects only
 );
 
 CREATE TABLE notes (                    -- knowledge files as last synced
@@ -104,6 +105,9 @@ CREATE TABLE marks (                    -- when the bytes from an offset on were
 ) WITHOUT ROWID;
 
 CREATE TABLE activity (source INTEGER NOT NULL, day TEXT NOT NULL, PRIMARY KEY (source, day)) WITHOUT ROWID;
+CREATE TABLE base_activity (            -- days with a session in the projects of a limited base
+  base INTEGER NOT NULL, source INTEGER NOT NULL, day TEXT NOT NULL, PRIMARY KEY (base, source, day)
+) WITHOUT ROWID;
 CREATE TABLE seen_sessions (
   source INTEGER NOT NULL, session TEXT NOT NULL, day TEXT NOT NULL, PRIMARY KEY (source, session)
 ) WITHOUT ROWID;

@@ -186,7 +186,7 @@ def _readers() -> Mapping[str, Read]:
         date.fromisoformat: "bases.first_read bases.decay_after bases.last_decay entries.created entries.first_seen "
         "entries.covers entries.last_floor entries.wrote_last entries.due_last entries.file_last "
         "entries.dormant_since entries.archived_since entries.active_since entries.gone_on entries.last "
-        "patterns.earns_from patterns.until bodies.day activity.day seen_sessions.day messages.day "
+        "patterns.earns_from patterns.until bodies.day activity.day base_activity.day seen_sessions.day messages.day "
         "refs.day set_aside.day events.day",
         _day_or_none: "pairs.last",
         datetime.fromisoformat: "marks.at messages.at holders.at holders.told undo.at events.at files.read_at",
