@@ -144,6 +144,17 @@ def test_older_ledger_that_another_process_has_open_is_refused_and_stays(
     assert world.kbd("run", "--once").exit_code in (0, 1)
 
 
+def test_of_many_that_open_an_older_ledger_at_once_one_brings_it_up_to_date(tmp_path: Path) -> None:
+    world = Older(tmp_path, NEWEST)
+    before = kept_at(world.lay())
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "state"), NOW.isoformat(), "-1"]
+    many = [subprocess.Popen(words, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE) for _ in range(5)]
+    assert [one.communicate()[1] for one in many] == [b""] * len(many)
+    assert kept_at(world.ledger) == before
+    with closing(sqlite3.connect(world.ledger)) as db:
+        assert db.execute("SELECT count(*) FROM events WHERE kind='ledger_migrated'").fetchone() == (1,)
+
+
 @pytest.mark.parametrize("damage", ["DROP TABLE messages", "DROP TABLE entries", "DELETE FROM meta"])
 def test_older_ledger_that_lacks_something_is_damaged_and_restored_from_a_good_copy(
     damage: str, tmp_path: Path

@@ -8,11 +8,13 @@ from datetime import datetime
 from pathlib import Path
 
 from kbd.errors import LockTimeout
+from kbd.store.ledger import database
 from kbd.store.ledger.backups import keep_as_it_is
 from kbd.store.ledger.database import Ledger, refused
 from kbd.store.ledger.migrations import is_older, migrate, version_of
 from kbd.store.ledger.schema import SCHEMA_VERSION
 from kbd.store.ledger.soundness import fault_of, is_refusal
+from kbd.store.locks import Locks
 
 _FALSE_ALARM = "NULL value in holders."
 """What SQLite 3.40 says of a table whose first columns are not those of its key, as holders once was."""
@@ -26,7 +28,8 @@ def bring_up(path: Path, now: datetime) -> None:
         LockTimeout: another process has it open, and would go on with tables that are no more.
         FileUnwritable: the disk is full or read-only; it stays as it is.
     """
-    with contextlib.closing(Ledger(path)) as ledger:
+    # One at a time: of two that have it open, neither is ever alone.
+    with Locks(path.parent).hold([path], database.BUSY_SECONDS), contextlib.closing(Ledger(path)) as ledger:
         _be_alone(ledger)
         if not is_older(ledger.db):  # another process was faster
             return
