@@ -290,15 +290,15 @@ def _unwatchable(path: str) -> str:
     try:
         kind = network_file_system(path)
     except FileUnreadable as exc:
-        return f"{exc}: polling"
-    return f"{path} lies on a network file system ({kind}): polling" if kind else ""
+        return str(exc)
+    return f"{path} lies on a network file system ({kind})" if kind else ""
 
 
 def _reason(exc: OSError) -> str:
     """Name the limit that was met and the remedy."""
     text = str(exc)
     if "instance limit" in text or exc.errno == 24:
-        return "no inotify instance left: polling; raise fs.inotify.max_user_instances (sysctl)"
+        return "no inotify instance left; raise fs.inotify.max_user_instances (sysctl)"
     if "watch limit" in text or exc.errno == 28:
-        return "no inotify watch left: polling; raise fs.inotify.max_user_watches (sysctl)"
-    return f"folders cannot be watched ({exc.strerror or text}): polling"
+        return "no inotify watch left; raise fs.inotify.max_user_watches (sysctl)"
+    return f"folders cannot be watched ({exc.strerror or text})"

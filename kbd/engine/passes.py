@@ -110,7 +110,7 @@ class Engine:
         report.problems.extend(self.graphs.check())
         beat(report)
         self._store_faults(report, full=hints is None)
-        back_up(self.frame.ledger, self.frame.state_dir, clock.now.date())
+        back_up(self.frame.ledger, self.frame.state_dir, clock.now.date(), partial(beat, report))
         self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)
         return report
 

@@ -7,16 +7,20 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
+from kbd.errors import FileUnwritable, LedgerDamaged
+from kbd.store.files import read_regular
 from kbd.store.ledger.database import Ledger
 from kbd.store.ledger.soundness import fault_of
 
 MARKER_NAME = "ledger-generation"
 BACKUPS_KEPT = 7
+_STEPS, _PAGES = 1_000_000, 4096
+"""So many steps of SQLite, or pages copied, are progress: each takes some ten milliseconds."""
+_MARKER_BYTES = 1 << 16
 
 
 def generation_in(ledger: Ledger) -> int:
@@ -27,12 +31,9 @@ def generation_in(ledger: Ledger) -> int:
 def marked_generation(state_dir: Path) -> int:
     """Return the generation noted beside the ledger; 0 where nothing readable stands there."""
     try:
-        text = (state_dir / MARKER_NAME).read_text(encoding="ascii", errors="replace")
+        text = read_regular(str(state_dir / MARKER_NAME), _MARKER_BYTES).decode("ascii", "replace")
     except FileNotFoundError:
         return 0
-    except OSError as exc:
-        where = str(state_dir / MARKER_NAME)
-        raise FileUnreadable(str(exc.strerror), where=where, hint="check its permissions") from exc
     return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else 0
 
 
@@ -88,8 +89,10 @@ def _generation_of(copy: Path) -> int:
         return -1
 
 
-def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
+def back_up(ledger: Ledger, state_dir: Path, today: date, beat: Callable[[], None] = lambda: None) -> Path | None:
     """Copy the ledger once a day with SQLite's own backup, keep seven; None if today's copy exists.
+
+    `beat` is called as it gets on: that of a million transcripts has a gigabyte, which is checked, copied and synced.
 
     Raises:
         LedgerDamaged: it is damaged, and no good copy gives way to one of it.
@@ -98,9 +101,11 @@ def back_up(ledger: Ledger, state_dir: Path, today: date) -> Path | None:
     with _placing(state_dir, today) as target:
         if target.exists():
             return None
-        if fault := fault_of(ledger.db):
+        with _beating(ledger.db, beat):
+            fault = fault_of(ledger.db)
+        if fault:
             raise LedgerDamaged(fault, where=str(ledger.path), hint="restart the daemon, it restores the newest backup")
-        _copy_to(target, ledger)
+        _copy_to(target, ledger, beat)
         for old in backups(state_dir)[:-BACKUPS_KEPT]:
             old.unlink()
     next_generation(ledger, state_dir)
@@ -114,7 +119,7 @@ def keep_as_it_is(ledger: Ledger, state_dir: Path, today: date) -> Path:
         FileUnwritable: the system refused; the copies that were there stay.
     """
     with _placing(state_dir, today) as target:
-        _copy_to(target, ledger)
+        _copy_to(target, ledger, lambda: None)
     return target
 
 
@@ -129,11 +134,21 @@ def _placing(state_dir: Path, day: date) -> Iterator[Path]:
         raise FileUnwritable(str(exc), where=str(target), hint="free the disk or mend the permissions") from exc
 
 
-def _copy_to(target: Path, ledger: Ledger) -> None:
+@contextlib.contextmanager
+def _beating(db: sqlite3.Connection, beat: Callable[[], None]) -> Iterator[None]:
+    """Call `beat` while SQLite works."""
+    db.set_progress_handler(beat, _STEPS)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None, 0)
+
+
+def _copy_to(target: Path, ledger: Ledger, beat: Callable[[], None]) -> None:
     fresh = target.with_name(f".{secrets.token_hex(6)}.tmp")
     try:
         with contextlib.closing(sqlite3.connect(fresh)) as copy:
-            ledger.db.backup(copy)
+            ledger.db.backup(copy, pages=_PAGES, progress=lambda *_: beat())
         os.chmod(fresh, 0o600)
         with open(fresh, "rb") as written:
             os.fsync(written.fileno())
