@@ -247,11 +247,10 @@ def test_step_to_a_further_version_needs_no_more_than_what_its_columns_hold(
     before = kept_at(second)
     further = TABLES.replace("cwd TEXT,\n  content BLOB", "cwd TEXT, letters INTEGER NOT NULL, content BLOB")
     assert further != TABLES
-    monkeypatch.setattr(migrations, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
     monkeypatch.setattr(migrations, "TABLES", further)
-    monkeypatch.setattr(
-        migrations, "STEPS", {**migrations.STEPS, 3: Step(lacking={"messages.letters": "length(session)"})}
-    )
+    step = Step(lacking={"messages.letters": "length(session)"})
+    monkeypatch.setattr(migrations, "STEPS", {**migrations.STEPS, SCHEMA_VERSION + 1: step})
     for path in (first, second):
         with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(":memory:")) as new, db:
             migrations.migrate(db)
