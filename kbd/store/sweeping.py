@@ -35,7 +35,8 @@ def sweep_temporaries(folder: StrPath) -> int:
             return 0
         names = os.listdir(dir_fd)
         found = [match for match in map(_NAME.fullmatch, names) if match]
-        return sum(_swept(match, os.fspath(folder), dir_fd, names) for match in found)
+        targets = {target_mark(name): name for name in names if is_utf8(name)} if any(m[1] for m in found) else {}
+        return sum(_swept(match, os.fspath(folder), dir_fd, targets) for match in found)
 
 
 def sweep_state(state_dir: Path) -> int:
@@ -56,7 +57,7 @@ def sweep_state(state_dir: Path) -> int:
     return swept
 
 
-def _swept(match: re.Match[str], folder: str, dir_fd: int, names: list[str]) -> bool:
+def _swept(match: re.Match[str], folder: str, dir_fd: int, targets: dict[str, str]) -> bool:
     """Remove a temporary if its writer is dead, its text kept if a person wrote it; return whether it is gone."""
     name, target, *marks = match.group(0, 1, 2, 3)
     try:
@@ -71,7 +72,7 @@ def _swept(match: re.Match[str], folder: str, dir_fd: int, names: list[str]) -> 
         if len(data) > MAX_BYTES:
             return False
         if target and content_mark(data) not in marks:
-            _rescue(fd, data, folder, [other for other in names if is_utf8(other) and target_mark(other) == target])
+            _rescue(fd, data, os.path.join(folder, targets.get(target, _LOST_NAME)))
         # Whoever exchanges names at this moment has another file there by now.
         if _has_name(fd, name, dir_fd):
             os.unlink(name, dir_fd=dir_fd)
@@ -86,8 +87,7 @@ def _has_name(fd: int, name: str, dir_fd: int) -> bool:
         return False
 
 
-def _rescue(fd: int, data: bytes, folder: str, names: list[str]) -> None:
-    path = os.path.join(folder, names[0] if names else _LOST_NAME)
+def _rescue(fd: int, data: bytes, path: str) -> None:
     copy = save_conflict(path, data, fd)
     if copy != path:
         DISPLACED.saved.append(Saved(path, copy))
