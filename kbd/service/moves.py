@@ -21,7 +21,7 @@ from kbd.core.model import Entry, Problem, State
 from kbd.core.undoing import Change, moved
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable, LockTimeout
 from kbd.store import notes
-from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe
+from kbd.store.base_files import MAX_BYTES, NEVER_NS, NoteFile, describe, same_file
 from kbd.store.files import create_file, read_with_stat
 from kbd.store.ledger import Ledger, lessons, promise, undo
 from kbd.store.ledger.lessons import EntryRow
@@ -83,6 +83,7 @@ class Mover:
     def _settle_one(self, row: EntryRow, resync: Resync, now: datetime, done: Settled) -> None:
         live, archive = both_files(row.file)
         with self.locks.hold([live, archive], LOCK_SECONDS):
+            self._require_two(row.base, archive)
             texts: dict[str, bytes] = {}
             for path in (live, archive):
                 reason = self._read(path, texts)
@@ -99,6 +100,13 @@ class Mover:
             event, detail = move.run()
             self._finish(row, move, event, detail, now)
             resync([describe(path, data) for path, data in texts.items()])
+
+    def _require_two(self, base: int, archive: str) -> None:
+        """Refuse an archive that is, by a link, a file whose entries live: what is cut from one is gone from both."""
+        notes_of = lessons.notes_of(self.ledger.db, base)
+        owner = same_file(archive, [path for path, note in notes_of.items() if not note.archive])
+        if owner is not None:
+            raise FileUnwritable(f"is no archive but {owner}", where=archive, hint="remove the link")
 
     def _read(self, path: str, texts: dict[str, bytes]) -> str | None:
         """Read a file if it is there; return why it may not be written now."""

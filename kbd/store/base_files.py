@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+import stat
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kbd.core.model import Metadata, Problem
@@ -80,7 +82,12 @@ def read_base(
     # Archives whose file went; and what stands, as a folder or the like, where a file was: unreadable, not gone.
     rest = (p for p in known if p not in paths and os.path.lexists(p))
     paths += [p for p in rest if known[p].archive or not os.path.isfile(p)]
+    live = set(listing.files)
     for path in dict.fromkeys(paths):
+        owner = None if path in live or not _has_links(path) else same_file(path, listing.files)
+        if owner is not None:
+            problems.append(Problem("knowledge_unreadable", path, f"is no archive but {owner}", "remove the link"))
+            continue
         try:
             files.append(_read(path, None if path in anew else known.get(path)))
         except FileNotFoundError:
@@ -129,7 +136,7 @@ def own_files(
     problems: list[Problem] = []
     for file in files:
         others = taken.setdefault(file.ino, [])
-        owner = next((name for path, name in others if name != base and _is_same(path, file.path)), None)
+        owner = next((name for path, name in others if name != base and same_file(path, [file.path])), None)
         if owner is None:
             own.append(file)
             others.append((file.path, base))
@@ -139,8 +146,22 @@ def own_files(
     return own, problems
 
 
-def _is_same(one: str, other: str) -> bool:
+def _has_links(path: str) -> bool:
     try:
-        return os.path.samefile(one, other)
+        seen = os.lstat(path)
     except OSError:
         return False
+    return stat.S_ISLNK(seen.st_mode) or seen.st_nlink > 1
+
+
+def same_file(path: str, others: Iterable[str]) -> str | None:
+    """Return the first of the others that is the same file, whatever links lead to it; None if there is none."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    for other in others:
+        with suppress(OSError):
+            if os.path.samestat(seen, os.stat(other)):
+                return other
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -231,3 +231,28 @@ def test_file_in_an_editors_hands_is_not_moved_from(life: Life) -> None:
     life.lived(day + DAY, immediate=False)
     assert "Old one that nobody" in life.archive.read_text()
     assert "Old one that nobody" not in life.live.read_text()
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink], ids=["hard", "symbolic"])
+@pytest.mark.parametrize("name", ["lessons.md", "other.md"])
+def test_an_archive_that_is_a_live_file_by_a_link_takes_no_block(
+    life: Life, link: Callable[[Path, Path], None], name: str
+) -> None:
+    life.live.write_text(NET)
+    other = life.live.with_name(name)
+    other.touch()
+    life.lived(date(2026, 1, 1))
+    life.close()
+    link(other, life.archive)
+    before = life.live.read_bytes()
+    assert (
+        life.kbd("set", "Lock fd leaked on exception path", "--state", "archived", now=date(2026, 1, 1)).exit_code == 0
+    )
+    told = {problem.code: problem.where for problem in life.lived(date(2026, 1, 2)).problems}
+    assert (life.live.read_bytes(), other.stat().st_size) == (before, len(before) if other == life.live else 0)
+    assert told["move_failed"] == str(life.live)
+    assert told["knowledge_unreadable"] == str(life.archive)
+    life.archive.unlink()
+    assert not life.lived(date(2026, 1, 3)).problems
+    assert "Lock fd leaked" in life.archive.read_text()
+    assert "Lock fd leaked" not in life.live.read_text()
