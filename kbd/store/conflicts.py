@@ -9,6 +9,7 @@ from kbd.store.descriptors import StrPath, unwritable, write_all
 from kbd.store.files import create_file, read_regular
 
 MAX_BYTES = 64 << 20
+_LONGEST_NAME = 255
 
 
 def save_conflict(path: StrPath, data: bytes, like: int) -> str:
@@ -28,10 +29,10 @@ def save_conflict(path: StrPath, data: bytes, like: int) -> str:
     """
     if not data.strip() or _says(os.fspath(path), data):
         return os.fspath(path)
-    stem, suffix = os.path.splitext(os.path.realpath(path))
+    folder, name = os.path.split(os.path.realpath(path))
     number = 1
     while True:
-        copy = f"{stem}{'' if number == 1 else f'.{number}'}.kbd-conflict{suffix}"
+        copy = os.path.join(folder, _name_of(name, "" if number == 1 else f".{number}"))
         if _says(copy, data):
             return copy
         if not os.path.lexists(copy):
@@ -41,6 +42,15 @@ def save_conflict(path: StrPath, data: bytes, like: int) -> str:
                 if not os.path.lexists(copy):  # it is the folder that went
                     raise
         number += 1
+
+
+def _name_of(name: str, number: str) -> str:
+    """Return the name of a copy; that of the file is cut where the two together are longer than a name may be."""
+    stem, suffix = os.path.splitext(name)
+    ending = f"{number}.kbd-conflict{suffix}"
+    while stem and len(os.fsencode(stem + ending)) > _LONGEST_NAME:
+        stem = stem[:-1]
+    return stem + ending
 
 
 def extend_conflict(copy: str, before: bytes, data: bytes) -> bool:

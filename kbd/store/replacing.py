@@ -68,9 +68,9 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
     """Give a file new content if its content is still `old`.
 
     A symbolic link stays one: its target is replaced, in the target's directory. Mode, owner, access list and user
-    attributes stay, and the modification time changes. A file with several hard links, or with an owner that
-    cannot be given to another file, is rewritten in place: it keeps its inode, and what differs is written in one
-    go, but a power cut in that instant may tear it.
+    attributes stay, and the modification time changes. A file with several hard links, with an owner that cannot be
+    given to another file, or mounted on its own, is rewritten in place: it keeps its inode, and what differs is
+    written in one go, but a power cut in that instant may tear it.
 
     What others write into the old inode, or wrote at the last instant, is saved beside the file (`DISPLACED`), unless
     `look_again` is false: for files that only kbd writes.
@@ -96,7 +96,11 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
             if os.fstat(held).st_nlink == 1:
                 made = looking.enter_context(temporary(dir_fd, new, held, carry_all=True))
                 if made.carried:
-                    return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
+                    try:
+                        return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
+                    except OSError as error:
+                        if error.errno != errno.EBUSY:  # a mount of its own, as containers have of single files
+                            raise
             if is_being_written(held):
                 # What that one writes would be mixed with what kbd does, and there is no old file to look at again.
                 what = "another program has it open for writing"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kbd.errors import ChangedUnderneath
 from kbd.store import gitstate
-from kbd.store.descriptors import StrPath
+from kbd.store.descriptors import StrPath, unwritable
 from kbd.store.files import create_file, read_with_stat
 from kbd.store.leases import has_writer
 from kbd.store.locks import Locks
@@ -169,6 +169,7 @@ def reason_to_wait(path: StrPath, data: bytes, mtime_ns: int | None, quiet: Quie
 def _put(path: StrPath, before: bytes | None, data: bytes) -> Written:
     if before is None:
         real = create_file(path, data)
-        return Written(real, None, data, os.stat(real).st_mtime_ns)
+        with unwritable(real):  # it may be gone again
+            return Written(real, None, data, os.stat(real).st_mtime_ns)
     done = replace_file(path, before, data)
     return Written(done.real, before, data, done.mtime_ns)

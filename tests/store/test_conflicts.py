@@ -64,6 +64,15 @@ def test_many_copies_cost_no_file_each(note: Path, found: int, monkeypatch: pyte
     assert (len(copies(note.parent)), len(synced)) == (51, 2)
 
 
+@pytest.mark.parametrize("stem", ["x" * 252, "经" * 84])
+def test_long_name_is_cut_for_its_copies(tmp_path: Path, found: int, stem: str) -> None:
+    note = tmp_path / f"{stem}.md"
+    note.write_bytes(OLD)
+    assert [save_conflict(note, text, found) for text in (b"one", b"two")] == [
+        str(path) for path in sorted(tmp_path.glob("*.kbd-conflict.md"), key=lambda path: path.read_bytes())
+    ]
+
+
 def test_copy_in_a_folder_that_went_is_no_endless_search(note: Path, found: int) -> None:
     note.unlink()
     note.parent.rmdir()

@@ -16,6 +16,7 @@ from kbd.store import replacing
 from kbd.store.descriptors import open_regular
 from kbd.store.displaced import Displaced
 from kbd.store.replacing import replace_file
+from tests.e2e.privileges import with_private_mounts
 from tests.leases import need_leases
 from tests.store.desk import NEW, OLD, copies, names, saved_by_rename, without_locks
 
@@ -173,6 +174,16 @@ def test_temporary_that_was_swept_in_the_midst_of_an_exchange_is_no_reason_to_wr
     monkeypatch.setattr(replacing, "exchange", swept)
     replace_file(note, OLD, NEW)
     assert (note.read_bytes(), names(note.parent)) == (NEW, ["lessons.md"])
+
+
+def test_file_that_is_mounted_on_its_own_is_written_in_place(note: Path, tmp_path: Path) -> None:
+    def body() -> None:
+        subprocess.run(["mount", "--bind", str(note), str(note)], check=True)
+        inode = note.stat().st_ino
+        replace_file(note, OLD, NEW)
+        assert (note.read_bytes(), note.stat().st_ino, names(note.parent)) == (NEW, inode, ["lessons.md"])
+
+    with_private_mounts(body, tmp_path / "log")
 
 
 def test_file_written_in_place_waits_for_whoever_has_it_open_for_writing(note: Path) -> None:
