@@ -84,7 +84,7 @@ STEPS: Mapping[int, Step] = {
         ),
     ),
     # What was read at a time unknown may have been read while an entry was away.
-    3: Step(lacking={"files.read_at": "'9999'"}, tables=frozenset(("base_activity",))),
+    3: Step(lacking={"files.read_at": "'9999-12-31T00:00:00+00:00'"}, tables=frozenset(("base_activity",))),
 }
 
 
