@@ -38,9 +38,13 @@ BASE = click.option("--base", help="Only this base.")
 NAME = click.argument("name", metavar="TITLE|HANDLE|ID")
 
 
+MOST_REF = 99_999_999
+"""A number of ten digits in a file is read as none: so far nothing counts up from here."""
+
+
 @click.command("set")
 @NAME
-@click.option("--ref", type=click.IntRange(min=0), help="The number that shall stand there.")
+@click.option("--ref", type=click.IntRange(min=0, max=MOST_REF), help="The number that shall stand there.")
 @click.option("--last", metavar="DAY|none", help="Day of the last citation.")
 @click.option("--state", type=click.Choice([state.value for state in State]), help="The state.")
 @BASE

@@ -54,6 +54,16 @@ def test_set_ref_holds_and_counts_on(life: Life) -> None:
     assert life.rows()[USED].ref == 3
 
 
+def test_set_ref_refuses_what_could_not_be_read_back(life: Life) -> None:
+    before = life.live.read_bytes()
+    assert kbd(life, "set", USED, "--ref", str(2**63 - 1)).exit_code == 2
+    assert life.live.read_bytes() == before
+    assert kbd(life, "set", USED, "--ref", "99999999").exit_code == 0
+    life.says(TODAY, f"the lesson {USED} helped")
+    life.lived(TODAY)
+    assert "ref:100000000 |" in life.live.read_text()
+
+
 def test_set_ref_wins_over_an_edit_not_yet_seen(life: Life) -> None:
     life.live.write_text(life.live.read_text().replace("ref:5", "ref:50"))
     kbd(life, "set", USED, "--ref", "7")
