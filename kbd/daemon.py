@@ -86,7 +86,8 @@ def run_once(setting: Setting) -> int:
         talk(f"{read}, entries written: {report.written:,}")
     for problem in report.problems:
         talk(printable(f"{problem.where}: {problem.what}; {problem.hint}"))
-    return 1 if report.problems else 0
+    # What an editor wrote over kbd is saved: that is for a person to merge, and nothing that could not be done.
+    return 1 if any(problem.code != "write_conflict" for problem in report.problems) else 0
 
 
 def rescan(setting: Setting, source: str | None) -> int:

@@ -161,3 +161,13 @@ def test_daemon_told_to_end_waits_for_an_editor_saves_its_text_and_says_so(writi
     assert writing.daemon.process.wait(timeout=10) == 0
     assert (writing.is_saved(), time.monotonic() - began < 6) == (True, True)
     assert f"an editor wrote over kbd; its text is in {writing.copy}" in writing.daemon.said()
+
+
+def test_copy_that_waits_to_be_merged_is_told_and_no_failure(desk: Desk) -> None:
+    desk.work()
+    desk.engine.close()
+    (desk.world.knowledge / "en.kbd-conflict.md").write_bytes(LATE)
+    command = [sys.executable, "-m", "kbd", "--config", str(desk.world.root / "config.yaml"), "--state-dir"]
+    command += [str(desk.world.state), "--now", desk.world.now.isoformat(), "run", "--once"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "its text is in en.kbd-conflict.md" in done.stderr) == (0, True), done.stderr
