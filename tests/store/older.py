@@ -17,7 +17,8 @@ from tests.fixtures.ledgers import scenario
 
 LEDGERS = Path(__file__).parent.parent / "fixtures" / "ledgers"
 NAMES = tuple(sorted(path.stem for path in LEDGERS.glob("*.sql")))
-NEWEST = NAMES[-1]
+VERSION_1 = tuple(name for name in NAMES if name < "22")
+NEWEST = VERSION_1[-1]
 NOW = datetime.fromisoformat(f"{scenario.STEPS[-1]}T13:00:00+00:00")
 KEPT = (
     "SELECT title, ref, last, citations, sessions, listed, base_ref, covers, adjust, last_floor, state, wrote_ref, "
