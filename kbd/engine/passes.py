@@ -31,6 +31,8 @@ from kbd.store.notes import conflict_copies
 from kbd.store.sidecars import Stamp, stamp_of, with_values
 from kbd.store.sweeping import sweep_state, sweep_temporaries
 
+SWEEP_SECONDS = 600.0
+
 
 class Engine:
     """Everything a pass needs, opened once."""
@@ -88,7 +90,7 @@ class Engine:
         self.frame.patience.renew(stop, partial(beat, report))
         self._pull_back(clock.now.date())
         bases = self._sync_knowledge(clock, report)
-        self._sweep(report)
+        self._sweep(clock, report, full=hints is None)
         self.swept = False
         beat(report)
         rewound = self.rewound or self._rewound_by_others()
@@ -136,14 +138,23 @@ class Engine:
     swept = False
     """What killed or hindered writers left behind is gone; so it stays until a write is refused."""
 
-    def _sweep(self, report: PassReport) -> None:
-        """Remove the temporaries of killed writers, and those that could not be removed when a write failed."""
-        if self.swept:
+    swept_at = 0.0
+    """When last what killed writers left was looked for (real clock)."""
+
+    def _sweep(self, clock: Clock, report: PassReport, *, full: bool) -> None:
+        """Remove the temporaries of killed writers, and those that could not be removed when a write failed.
+
+        A command may be killed beside a daemon that lives for months, and leave a text that a person saved.
+        """
+        if not self.swept:
+            sweep_state(self.frame.state_dir)
+        elif not full or abs(clock.real - self.swept_at) < SWEEP_SECONDS:
             return
-        sweep_state(self.frame.state_dir)
+        self.swept_at = clock.real
         places = [r[0] for r in self.frame.ledger.db.execute("SELECT path FROM notes")]
         places += [base.relations for base in self.frame.config.bases]
-        for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in places}):
+        folders = {os.path.dirname(os.path.realpath(path)) for path in places}
+        for folder in sorted(folders | {log.path for log in watched_logs(self.frame)}):
             try:
                 sweep_temporaries(folder)
             except FileUnwritable as exc:

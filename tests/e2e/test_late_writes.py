@@ -17,6 +17,7 @@ from kbd.config import load_config
 from kbd.engine import Clock, Engine
 from kbd.errors import FileUnwritable
 from kbd.store import displaced
+from kbd.store.temporary import target_mark
 from tests.e2e.process import FAST, Daemon, Kbd
 from tests.e2e.world import World
 from tests.leases import need_leases
@@ -35,11 +36,11 @@ class Desk:
         self.engine = Engine(config, self.world.state, {}, str(root), self.world.now)
         self.problems: list[str] = []
 
-    def work(self) -> None:
-        """Let agents cite until kbd has written each file, in one pass."""
+    def work(self, later: float = 0) -> None:
+        """Let agents cite until kbd has written each file, in one pass, so many seconds from now."""
         self.world.work(25)
         self.world.settle()
-        report = self.engine.run_pass(Clock(self.world.now, time.time(), UTC), immediate=True)
+        report = self.engine.run_pass(Clock(self.world.now, time.time() + later, UTC), immediate=True)
         self.problems = [problem.code for problem in report.problems]
 
     def copies(self) -> list[bytes]:
@@ -110,6 +111,16 @@ def test_command_that_ends_waits_for_an_editor_that_has_the_file_open(desk: Desk
     assert (adding.returncode, b"A lesson that a person adds" in note.read_bytes()) == (0, True), said
     assert [text.startswith(LATE) for text in desk.copies()] == [True]
     assert "an editor wrote over kbd; its text is in" in said
+
+
+def test_text_that_a_killed_command_left_is_saved_by_a_daemon_that_lives_on(desk: Desk) -> None:
+    desk.work()
+    left = desk.world.knowledge / f".kbd-{'0' * 16}-{target_mark('en.md')}-{'1' * 16}-{'2' * 16}.tmp"
+    left.write_bytes(LATE)
+    desk.work()
+    assert (left.exists(), desk.copies()) == (True, [])
+    desk.work(later=700)
+    assert (left.exists(), desk.copies()) == (False, [LATE])
 
 
 # --- the daemon ----------------------------------------------------------------------------------------------
