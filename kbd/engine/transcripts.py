@@ -31,6 +31,7 @@ from kbd.store.ledger.filemarks import FileMarks
 from kbd.store.notes import archive_of
 from kbd.store.scan import Found
 from kbd.store.sidecars import sidecar_of
+from kbd.store.successors import Successors
 
 DAY_SECONDS = 86400.0
 ATTEMPTS = 5
@@ -50,12 +51,14 @@ class TranscriptReader:
         looked: by source, when all its files were last looked into, however old (real clock).
         reader: the matcher, None after entries changed.
         version: of the ledger as other processes left it, when the reader was made.
+        successors: what newer stores of agents hold.
     """
 
     frame: Frame
     looked: dict[int, float] = field(default_factory=dict)
     reader: Reader | None = None
     version: int = -1
+    successors: Successors = field(default_factory=Successors)
 
     def read(
         self,
@@ -309,14 +312,16 @@ class _SourcePass:
             )
 
     def _is_superseded(self, item: Found[FileKind]) -> bool:
-        """Tell whether a newer file stands for this one, or an earlier source has it."""
+        """Tell whether a newer file or store stands for this one, or an earlier source has it."""
         if any(claim.takes(item.path) for claim in self.claims):
             return True
         if item.kind is FileKind.ZSTD:  # it is being packed or unpacked: the plain file is the newer one
             return os.path.lexists(item.path.removesuffix(".zst"))
         form = superseding(self.spec.format)
         named = None if form is None else form.superseded_by(item.relpath)
-        return named is not None and os.path.lexists(os.path.join(self.spec.root, named))
+        if form is None or named is None:
+            return False
+        return self.owner.successors.hold(os.path.join(self.spec.root, named), form, item)
 
 
 def _together(files: Iterable[Found[FileKind]]) -> Iterator[list[Found[FileKind]]]:

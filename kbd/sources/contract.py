@@ -110,10 +110,18 @@ class CompanionFormat(SourceFormat, Protocol):
 
 @runtime_checkable
 class SupersededFormat(SourceFormat, Protocol):
-    """A format whose old files were taken over into a newer store and left behind."""
+    """A format whose old files were taken over into a newer store, a database, and left behind."""
 
     def superseded_by(self, relpath: str) -> str | None:
-        """Name the file, from the root, whose presence says that the one at `relpath` is no longer to be read."""
+        """Name the store, from the root, that may hold the session at `relpath`, which is then no longer to be read."""
+        ...
+
+    def names_in_store(self, columns: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+        """Return queries of one column for all by which the store knows its sessions, given the columns of tables."""
+        ...
+
+    def names_of(self, relpath: str, head: bytes) -> frozenset[str]:
+        """Return by which of these the store would know the session at `relpath`, a file that begins with `head`."""
         ...
 
 

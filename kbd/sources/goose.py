@@ -1,8 +1,8 @@
 """Goose: messages as rows of a database, deleted and written anew when a conversation is compacted or edited.
 
 A row's number means nothing then; session, time and words say which message it is. The JSONL files of old versions
-were taken over into the database and left behind: they are read only where there is no database, and their records
-have the keys of the rows they become.
+were taken over into the database and left behind: they are read only where the database does not hold them, and their
+records have the keys of the rows they become.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kbd.sources.times import read_time
 
 _DATABASE = "sessions.db"
 _OLD_SESSION = re.compile(r"((?:.*/)?sessions/|)([^/.][^/]*)\.jsonl")
+_CREATED = re.compile(rb'"created"\s*:\s*(\d+)')
 _REQUESTS = frozenset(["toolRequest", "frontendToolRequest"])
 
 Row = Mapping[str, object]
@@ -53,6 +54,20 @@ class Goose:
         """Name the database beside an old session."""
         found = _OLD_SESSION.fullmatch(relpath)
         return f"{found[1]}{_DATABASE}" if found else None
+
+    def names_in_store(self, columns: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+        """Return sessions by their ids, and by the times of messages, which were taken over as they are."""
+        known = [("sessions", "id"), ("messages", "session_id"), ("messages", "created_timestamp")]
+        return tuple(
+            f"SELECT DISTINCT {column} FROM {table}"  # noqa: S608 - constants
+            for table, column in known
+            if column in columns.get(table, ())
+        )
+
+    def names_of(self, relpath: str, head: bytes) -> frozenset[str]:
+        """Return the name of an old session, and the time of its first message."""
+        session, first = _OLD_SESSION.fullmatch(relpath), _CREATED.search(head)
+        return frozenset([*([session[2]] if session else ()), *([first[1].decode()] if first else ())])
 
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> GooseDecoder:
         """Return a decoder for one database or one old session."""

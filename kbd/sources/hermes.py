@@ -2,7 +2,7 @@
 
 The chain of a session and its parents counts as one. Copied messages have new numbers and times, and are told by their
 words. The curator's turns and the summaries are the harness's, not work. Before there was a database each session was a
-JSON file, rewritten whole; beside a database such files repeat it and are not read.
+JSON file, rewritten whole; such files repeat the database, and are read only where it does not hold their session.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ REMEMBERED_CURATORS = 64
 
 _DATABASE = "state.db"
 _LOG = re.compile(r"(?:((?:.*/)?)sessions/|)session_[^/]+\.json")
+_SESSION = re.compile(rb'"session_id"\s*:\s*"([^"]+)"')
 _CURATOR = (
     "Review the conversation above and update the skill library",
     "Review the conversation above and consider saving to memory",
@@ -59,6 +60,19 @@ class Hermes:
         """Name the database above the folder of an old session."""
         found = _LOG.fullmatch(relpath)
         return f"{'../' if found[1] is None else found[1]}{_DATABASE}" if found else None
+
+    def names_in_store(self, columns: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+        """Return sessions by their ids."""
+        known = [("sessions", "id"), ("messages", "session_id")]
+        return tuple(
+            f"SELECT DISTINCT {column} FROM {table}"  # noqa: S608 - constants
+            for table, column in known
+            if column in columns.get(table, ())
+        )
+
+    def names_of(self, relpath: str, head: bytes) -> frozenset[str]:
+        """Return the id of an old session, as its name and its content give it."""
+        return frozenset([_stem(relpath), *(found[1].decode("utf-8", "replace") for found in _SESSION.finditer(head))])
 
     def decoder(self, relpath: str, state: bytes | None, *, tz: tzinfo = UTC) -> HermesDecoder | LogDecoder:
         """Return a decoder for one database or one old session."""
@@ -153,7 +167,7 @@ class LogDecoder:
 
     def __init__(self, relpath: str, tz: tzinfo) -> None:
         """Begin; a document leaves no state."""
-        self._stem = relpath.rsplit("/", 1)[-1].removesuffix(".json").removeprefix("session_")
+        self._stem = _stem(relpath)
         self._tz = tz
 
     def feed(self, record: Record, observed: datetime) -> Decoded:
@@ -186,6 +200,10 @@ class LogDecoder:
                 continue
             found = made.message(name, parent or thread, str(index), at, None, blocks, offset)
             yield Item(RecordKind.MESSAGE, (found,), at)
+
+
+def _stem(relpath: str) -> str:
+    return relpath.rsplit("/", 1)[-1].removesuffix(".json").removeprefix("session_")
 
 
 def _kind(row: Row) -> RecordKind:
