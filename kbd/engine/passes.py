@@ -112,7 +112,8 @@ class Engine:
         report.problems.extend(self.graphs.check())
         beat(report)
         self._store_faults(report, full=hints is None)
-        back_up(self.frame.ledger, self.frame.state_dir, clock.now.date(), partial(beat, report))
+        if not stop():  # that of a large ledger takes longer than a daemon may that is told to end
+            back_up(self.frame.ledger, self.frame.state_dir, clock.now.date(), partial(beat, report))
         self.swept = not any(problem.code in ("write_failed", "move_failed") for problem in report.problems)
         return report
 
