@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable
 
 StrPath = str | os.PathLike[str]
 _CHUNK = 1 << 20
+_LEASE_POLLS, _POLL_SECONDS = 50, 0.01
 _HINTS = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space or raise the quota",
@@ -79,11 +81,21 @@ def open_regular(name: str, *, dir_fd: int | None = None, follow: bool = False, 
     seen = os.stat(name, dir_fd=dir_fd, follow_symlinks=follow)
     if stat.S_ISREG(seen.st_mode):
         flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-        fd = os.open(name, flags, dir_fd=dir_fd)
+        fd = _opened(name, flags, dir_fd)
         if stat.S_ISREG(os.fstat(fd).st_mode):
             return fd
         os.close(fd)
     raise FileUnreadable("not a regular file", where=name, hint="kbd opens nothing else")
+
+
+def _opened(name: str, flags: int, dir_fd: int | None) -> int:
+    """Open without blocking; whoever has a lease on the file (a file server, another kbd) is asked, and waited for."""
+    for _ in range(_LEASE_POLLS):
+        try:
+            return os.open(name, flags, dir_fd=dir_fd)
+        except BlockingIOError:
+            time.sleep(_POLL_SECONDS)
+    return os.open(name, flags, dir_fd=dir_fd)
 
 
 def read_fd(fd: int, max_bytes: int) -> bytes:
