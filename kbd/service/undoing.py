@@ -19,7 +19,7 @@ from kbd.errors import ChangedUnderneath, Refused
 from kbd.store.base_files import MAX_BYTES, NoteFile, describe
 from kbd.store.files import read_regular
 from kbd.store.ledger import Ledger, lessons, promise, undo
-from kbd.store.ledger.counts import recount, reference_days
+from kbd.store.ledger.counts import added_after, recount, reference_days
 from kbd.store.ledger.lessons import EntryRow
 from kbd.store.ledger.undo import Act, WriteRow
 from kbd.store.locks import Locks
@@ -144,17 +144,21 @@ class Undoer:
         return replace(said, meta=Metadata(row.ref, row.last, True, State.ARCHIVED if archive else awake))
 
     def _decide(self, db: sqlite3.Connection, row: EntryRow, said: Entry, now: datetime, *, archive: bool) -> None:
-        """Let the ledger want what an entry says again: references that this denies are set aside."""
+        """Let the ledger want what an entry says again: references that this denies are set aside.
+
+        Those that came after the write, and wait for the next one, count on top.
+        """
         state = _state(said, archive=archive)
         pair = Pair(said.meta.ref or 0, said.meta.last) if said.meta else Pair(0, None)
-        last = pair.last.isoformat() if pair.last else ""
-        later = [(row.id, session, day) for session, day in reference_days(db, row.id) if day > last]
-        db.executemany("INSERT OR IGNORE INTO set_aside VALUES (?,?,?)", later)
+        last, written = pair.last.isoformat() if pair.last else "", row.file_last.isoformat() if row.file_last else "~"
+        denied = [(row.id, session, day) for session, day in reference_days(db, row.id) if last < day <= written]
+        db.executemany("INSERT OR IGNORE INTO set_aside VALUES (?,?,?)", denied)
         if row.last_floor is not None and row.last_floor.isoformat() > last:
             lessons.update_entry(db, row.id, last_floor=pair.last)
         recount(db, [row.id], now.date())
         counted = lessons.entry_row(db, row.id)
-        lessons.update_entry(db, row.id, adjust=row.adjust + pair.ref - counted.ref)
+        newer = added_after(db, row.id, written)
+        lessons.update_entry(db, row.id, adjust=row.adjust + pair.ref + newer - counted.ref)
         recount(db, [row.id], now.date())
         if state is not row.state:
             # Idle counts from today whatever the state: else the next pass would do the same again.

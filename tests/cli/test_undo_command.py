@@ -69,6 +69,24 @@ def test_what_is_cited_after_an_undo_counts_on_top(life: Life) -> None:
     assert "ref:5 | last:2026-01-03" in life.live.read_text()
 
 
+def test_what_waits_to_be_written_is_not_undone(life: Life) -> None:
+    git = life.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "index.lock").write_text("")
+    life.says(TODAY + DAY, f"the lesson {USED} helped")
+    life.lived(TODAY + DAY)
+    life.close()
+    assert (life.rows()[USED].ref, life.rows()[USED].file_ref) == (6, 5)
+    (git / "index.lock").unlink()
+    assert kbd(life, "undo", now=TODAY + DAY).exit_code == 0
+    assert "ref:4 | last:2025-12-20" in life.live.read_text()
+    life.lived(TODAY + 2 * DAY)
+    assert "ref:5 | last:2026-01-03" in life.live.read_text()
+    assert life.kbd("rescan", now=TODAY + 2 * DAY).exit_code == 0
+    assert life.rows()[USED].ref == 5
+
+
 def test_undo_of_one_entry_leaves_the_others_as_written(life: Life) -> None:
     kbd(life, "undo", USED)
     assert "ref:4 | last:2025-12-20" in life.live.read_text()
