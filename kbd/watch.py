@@ -39,6 +39,7 @@ FLOOD_EVENTS = 16_384
 STEP_FILES = 1000
 """So many more files and folders passed are progress."""
 END_SECONDS = 2.0
+_LOST = "file events were lost"
 _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
@@ -188,7 +189,10 @@ class Watch:
     def rest(self) -> None:
         """Watch nothing while events come in a flood; `refresh` watches anew, and lets all be looked at."""
         if self._observer is not None and self.hints.is_flooded:
+            lost = self._lost.is_set()
             self.stop()
+            if lost:  # it is told when all is watched again
+                self._lost.set()
 
     def refresh(self) -> str:
         """Watch anew, and let all be looked at, where events did not or will not come.
@@ -196,7 +200,7 @@ class Watch:
         Returns what kept them from coming and was mended, in words; "" if nothing did.
         """
         observer = self._observer
-        what = "" if observer is None else self._trouble()
+        what = self._trouble() if observer is not None else _LOST if self._lost.is_set() else ""
         if observer is not None and what is None:
             if not self._grown.is_set() or (shortage := self._shortage(observer)) == self._short:
                 return ""
@@ -211,7 +215,7 @@ class Watch:
         if not all(thread.is_alive() for thread in self._threads):
             return "a thread of the watcher ended"
         if self._lost.is_set():
-            return "file events were lost"
+            return _LOST
         for folder in self._folders:
             seen = None if folder.path in self._polled else _identity(folder.path)
             if seen and seen != self._seen.get(folder.path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 
@@ -112,6 +113,21 @@ def test_flood_is_not_listened_to_and_then_all_is_looked_at_and_watched_again(wa
         new.touch()
         assert hints.wake.wait(10)
         assert hints.take() == {str(new)}
+    finally:
+        watch.stop()
+
+
+def test_events_lost_in_a_flood_are_told_when_all_is_watched_again(watched: Watched) -> None:
+    hints = Hints()
+    watch = Watch(hints, watched.path)
+    watch.start([watched])
+    try:
+        hints.look_everywhere()
+        for _ in range(FLOOD_EVENTS + 1):
+            hints.pass_over()
+        logging.getLogger("watchdog").warning("Inotify queue overflowed; filesystem events were lost")
+        watch.rest()
+        assert [watch.refresh(), watch.refresh()] == ["file events were lost", ""]
     finally:
         watch.stop()
 
