@@ -162,6 +162,8 @@ class Message:
         renumbered: copies of it carry other ids; they are told by their words.
         earlier: files that earlier records of this message read or wrote.
         is_time_lent: `at` is the time of the session or of a message before, since the record carries none.
+        words: names of what it tells, shared by a record around it, perhaps in another file, that tells that again.
+        encloses: it is such a record around others.
     """
 
     native_id: str | None
@@ -180,6 +182,8 @@ class Message:
     renumbered: bool = False
     is_time_lent: bool = False
     earlier: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    encloses: bool = False
 
 
 class RecordKind(enum.Enum):

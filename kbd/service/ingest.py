@@ -213,6 +213,7 @@ class _Batch:
         self.messages += len(said)
         for message in said:
             self._message(message)
+        self.dirty |= self.identity.settle()
         self._measure({m.native_id for m in said if m.native_id in self.known}, anew=from_start)
         self.dirty |= self.crediting.finish(self.identity.kept, FILES_PER_CITATION)
 

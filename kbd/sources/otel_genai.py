@@ -1,7 +1,7 @@
 """OpenTelemetry GenAI: exported spans and log records as JSONL, OTLP or flat; what the model put out counts.
 
 `gen_ai.input.messages` repeats the whole history of a call. A span that encloses others may repeat what they put out,
-so words of one trace count once over a span and the one it encloses.
+so words of one trace count once over a span and the one it encloses, be they in two files.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 import msgspec
@@ -94,10 +95,15 @@ class SpanDecoder:
         session = next((name for name in named if name), None) or span.trace or self._named
         found = (tuple(blocks_of(turn, native=True)) for turn in _outputs(span))
         outputs = {_digest(blocks): blocks for blocks in found}  # attributes may be told again in an event
-        blocks = tuple(block for key, output in outputs.items() if self._is_new(span, key) for block in output)
-        if blocks:
-            native_id = f"{span.trace}:{span.id}" if span.trace and span.id else None
-            yield Message(native_id, SessionId(session), span.id, at, None, blocks, offset)
+        new = {key: blocks for key, blocks in outputs.items() if self._is_new(span, key) and blocks}
+        name = f"{span.trace}:{span.id}" if span.trace and span.id else None
+        one = Message(name, SessionId(session), span.id, at, None, (), offset, encloses=_encloses(span))
+        # What a span around others tells is told apart: its parts may be those of several spans within.
+        for keys in [[key] for key in new] if one.encloses else [list(new)] if new else []:
+            blocks = tuple(block for key in keys for block in new[key])
+            words = tuple(f"{span.trace}:{key}" for key in keys) if name else ()
+            is_part = one.encloses and name is not None and len(outputs) > 1
+            yield replace(one, native_id=f"{name}:{keys[0]}" if is_part else name, blocks=blocks, words=words)
         for turn in _told(span) if not outputs else ():
             blocks = tuple(blocks_of(turn, native=True))
             if blocks:
@@ -106,7 +112,7 @@ class SpanDecoder:
     def _is_new(self, span: Span, digest: str) -> bool:
         """Whether these words are not those of a span around this one or within it."""
         key = f"{span.trace}:{digest}"
-        encloses = text_of(span.attributes, "gen_ai.operation.name") in _ENCLOSING
+        encloses = _encloses(span)
         known = self._said.pop(key, None) if span.trace and span.id else None
         self._said[key] = known or (span.id, span.parent, encloses)
         if len(self._said) > REMEMBERED_OUTPUTS:
@@ -114,6 +120,10 @@ class SpanDecoder:
         if known is None or known[0] == span.id:
             return True
         return not (encloses or known[2] or span.parent == known[0] or known[1] == span.id)
+
+
+def _encloses(span: Span) -> bool:
+    return text_of(span.attributes, "gen_ai.operation.name") in _ENCLOSING
 
 
 def _digest(blocks: tuple[Block, ...]) -> str:

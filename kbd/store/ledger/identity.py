@@ -18,6 +18,7 @@ from kbd.errors import FileUnreadable
 from kbd.store import tail
 from kbd.store.ledger import facts
 from kbd.store.ledger.beginnings import forget_beginnings, note_beginning
+from kbd.store.ledger.enclosing import Enclosing
 from kbd.store.ledger.kinship import WORDS_BYTES, Kin, Kinship, microseconds, note_lineage
 from kbd.store.ledger.tellings import Tellings, forget_places
 from kbd.store.ledger.transcripts import file_row
@@ -36,6 +37,7 @@ class Identity:
         self._db, self._agent, self._file, self._path = db, agent, file, path
         self._tellings = Tellings(db)
         self._kinship = Kinship(db, self._tellings)
+        self._enclosing = Enclosing(db, agent, self._kinship)
         self._twins: dict[str, tuple[str, ...]] = {}
         self._in_record: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -69,7 +71,8 @@ class Identity:
         """Return the key of a message, and the digest of its words if copies are told by them."""
         note_lineage(self._db, message.session, message.copied_from)
         if message.native_id and not message.renumbered:
-            return facts.key_of(self._agent, "m", message.native_id), None
+            key = facts.key_of(self._agent, "m", message.native_id)
+            return self._enclosing.key_of(key, message) if message.words else key, None
         text = normalise(_words(message))
         if not self._is_told_by_words(message):
             # Ids of calls are not unique everywhere (`call_1`), so their words belong to the identity.
@@ -86,6 +89,10 @@ class Identity:
             self._twins.get(message.thread, ()),
         )
         return self._kinship.canonical_key(facts.key_of(self._agent, *own), kin), kin.content
+
+    def settle(self) -> set[int]:
+        """Make one of messages that are known to be one now that they are stored; return the entries to count again."""
+        return self._enclosing.settle()
 
     def kept(self, message: int) -> int:
         """Return which message a stored one is now, as copies were found to be one."""

@@ -99,7 +99,7 @@ class Kinship:
             key = canonical
         if known is not None:
             for other in found:
-                self._join(known, other)
+                self.join(known, other)
         return key
 
     def settle(self, file: int, thread: str, twins: tuple[str, ...]) -> set[int]:
@@ -114,11 +114,12 @@ class Kinship:
         for row in (row for row in rows if row["id"] not in joined):
             kin = Kin(bytes(row["content"]), file, row["session"], thread, *_moment(row), twins)
             for other in (message for message in self._equals(kin) if message != row["id"]):
-                dirty |= self._join(row["id"], other)
+                dirty |= self.join(row["id"], other)
                 joined.add(other)
         return dirty
 
-    def _join(self, kept: int, other: int) -> set[int]:
+    def join(self, kept: int, other: int) -> set[int]:
+        """Make one of two stored messages; return the entries to count again."""
         self._joined[other] = kept
         return facts.join_messages(self._db, kept, other)
 
