@@ -26,9 +26,13 @@ from kbd.store.ledger.lessons import day
 from kbd.store.pace import Pace
 from kbd.store.relations_cache import Related
 from kbd.store.rewrite import Quiet
+from kbd.store.writers import path_beside
 
 MERGE = "merge it by hand"
-MENDED_BY_HAND = frozenset({"relations_unreadable", "relations_refused", "write_failed"})
+MENDED_BY_HAND = frozenset(
+    {"relations_unreadable", "relations_refused", "knowledge_unreadable", "write_failed", "two_writers"}
+)
+"""Faults of a file that no waiting mends: it is tried again when something moves, and with each scan."""
 
 Resync = Callable[[BaseSpec, Sequence[NoteFile], Clock], None]
 
@@ -230,14 +234,15 @@ class Writer:
     def _waits(self, now: float) -> Iterator[float]:
         """Yield for how long each file that says something else than the ledger is left alone."""
         relater, policy = self._relater(now, immediate=False), self._policy(immediate=False)
-        # What cannot be written until somebody mends it is tried again by the pass that their change starts.
         broken = {p.where for p in standing.faults(self.frame.ledger.db) if p.code in MENDED_BY_HAND}
         for base, spec in self.frame.bases():
+            if path_beside(base.relations) in broken:
+                continue
             projector = Projector(self.frame.ledger, self.frame.locks, policy, spec.types, now, self.waiting)
             try:
                 if base.relations not in broken:
                     yield from relater.seconds_to_wait(spec.id, base.relations)
-                for path in projector.due_files(spec.id):
+                for path in (path for path in projector.due_files(spec.id) if path not in broken):
                     row = self.frame.ledger.db.execute("SELECT wrote_at FROM notes WHERE path=?", (path,)).fetchone()
                     yield projector.seconds_to_wait(path, row["wrote_at"] if row else None)
             except FileUnreadable:  # the next pass says so

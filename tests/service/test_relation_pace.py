@@ -161,3 +161,18 @@ def test_what_kbd_let_expire_lives_again_when_used_on_the_same_day(watched: Watc
     watched.life.says(TODAY + 360 * DAY, f"{TITLE} helped in src/first.py")
     watched.pass_at(360 * 86400 + 60, immediate=True)
     assert not watched.names("e:")
+
+
+def test_a_file_that_cannot_be_written_wakes_nobody_until_the_next_scan(watched: Watched) -> None:
+    """The time of its last write is long past: it would be due at every moment."""
+    note = watched.life.live
+    text = note.with_name("text.txt")
+    note.rename(text)
+    note.symlink_to(text)  # through a link to a file of another kind nothing is written
+    (watched.life.root / "logs" / "b.log").write_text(f"{TODAY} 11:00 {TITLE} again\n\n")
+    assert "write_failed" in {problem.code for problem in watched.pass_at(100).problems}
+    assert watched.next_at(100) == 86400
+    note.unlink()
+    text.rename(note)
+    watched.pass_at(160)
+    assert "ref:2 |" in note.read_text()
