@@ -24,6 +24,7 @@ from kbd.core.redact import printable
 from kbd.engine import Clock, Engine, PassReport
 from kbd.engine.watching import seconds_between_scans
 from kbd.errors import FileUnwritable, KbdError, UsageError
+from kbd.hints import Hints
 from kbd.notify import Notifier
 from kbd.stall import StallGuard
 from kbd.store.displaced import DISPLACED
@@ -34,7 +35,7 @@ from kbd.store.localzone import LocalZone
 from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
 from kbd.streams import has_terminal, talk
-from kbd.watch import Hints, Watch
+from kbd.watch import Watch
 
 LOG = logging.getLogger("kbd")
 SETTLE_SECONDS = 0.25

@@ -2,7 +2,8 @@
 
 Watchdog's observer runs in its own threads. What it cannot watch (limits of inotify, a network file system) is polled,
 and that is said. What kept events from coming (a thread that ended, a queue that ran over, a folder that was made anew)
-is made good by watching anew and looking everywhere, and said as well; the code that reads is the same.
+is made good by watching anew and looking everywhere, and said as well; the code that reads is the same. A flood of
+events is not listened to: all is looked at anyway.
 """
 
 from __future__ import annotations
@@ -31,11 +32,9 @@ from watchdog.utils import BaseThread
 
 from kbd.engine.watching import Watched
 from kbd.errors import FileUnreadable
+from kbd.hints import Hints
 from kbd.store.filesystem import network_file_system
 
-MAX_HINTS = 4096
-FLOOD_EVENTS = 16_384
-"""So many events more, while a look everywhere is due anyway, are a flood: they would pile up in memory."""
 STEP_FILES = 1000
 """So many more files and folders passed are progress."""
 END_SECONDS = 2.0
@@ -51,52 +50,6 @@ _EVENTS: list[type[FileSystemEvent]] = [
     FileClosedEvent,
 ]
 """What is asked of the system: not that files were read, which kbd itself does all the time."""
-
-
-class Hints:
-    """Paths that moved since the last look; too many become "look everywhere"."""
-
-    def __init__(self) -> None:
-        """Begin with nothing to look at."""
-        self._lock = threading.Lock()
-        self._paths: set[str] = set()
-        self._everywhere = False
-        self._passed_over = 0
-        self.wake = threading.Event()
-
-    def note(self, paths: Iterable[str]) -> None:
-        """Wake the daemon to look at these paths, besides the knowledge files; a folder stands for all in it."""
-        with self._lock:
-            self._paths.update(paths)
-            self._everywhere = self._everywhere or len(self._paths) > MAX_HINTS
-            if self._everywhere:
-                self._paths.clear()
-            self.wake.set()
-
-    def pass_over(self) -> bool:
-        """Tell whether the next look goes everywhere, so that an event more need not be noted; it is counted."""
-        if self._everywhere:
-            self._passed_over += 1
-        return self._everywhere
-
-    @property
-    def is_flooded(self) -> bool:
-        """Whether events come in such numbers that they had better not be listened to."""
-        return self._everywhere and self._passed_over > FLOOD_EVENTS
-
-    def look_everywhere(self) -> None:
-        """Ask for a full scan."""
-        with self._lock:
-            self._everywhere = True
-            self.wake.set()
-
-    def take(self) -> set[str] | None:
-        """Return what moved and forget it; None: look everywhere."""
-        with self._lock:
-            paths = None if self._everywhere else self._paths
-            self._paths, self._everywhere, self._passed_over = set(), False, 0
-            self.wake.clear()
-            return paths
 
 
 class _Handler(FileSystemEventHandler):

@@ -19,7 +19,8 @@ from watchdog.events import (
 from watchdog.observers.api import BaseObserver
 
 from kbd.engine.watching import Watched, seconds_between_scans
-from kbd.watch import FLOOD_EVENTS, STEP_FILES, Hints, Watch, _Handler
+from kbd.hints import FLOOD_EVENTS, Hints
+from kbd.watch import STEP_FILES, Watch, _Handler
 from tests.attack.lab import CONFIG, TITLE, Lab
 
 
