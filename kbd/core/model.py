@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NewType
 
+from kbd.core.lean import lean
+
 BaseName = NewType("BaseName", str)
 SessionId = NewType("SessionId", str)
 EntryId = NewType("EntryId", int)
@@ -64,7 +66,7 @@ class TouchMode(enum.Enum):
     MENTION = "mention"
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Touch:
     """A file named by a tool call. `path` is as the agent wrote it (relative to the session's cwd if not absolute)."""
 
@@ -72,7 +74,7 @@ class Touch:
     mode: TouchMode
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class ToolCall:
     """One tool call of an agent, already split into what it wrote and what it copied.
 
@@ -98,7 +100,7 @@ class ToolCall:
     added: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Block:
     """One agent-written span: a text, or one tool call, of one message.
 
@@ -115,7 +117,7 @@ class Block:
     call: ToolCall | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Line:
     """Where a line of a text-source message begins and which time it has.
 
@@ -141,7 +143,7 @@ class LineCite:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Message:
     """Agent-written blocks of one message, found in one record (a message may come in several records).
 
@@ -195,7 +197,7 @@ class RecordKind(enum.Enum):
     MALFORMED = "malformed"
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Record:
     """One whole record of a transcript: its bytes without the line end, and the byte offset of its first byte."""
 
@@ -203,7 +205,7 @@ class Record:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Decoded:
     """What one record gave.
 

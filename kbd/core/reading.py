@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from kbd.core import entries as markdown
 from kbd.core.cite import BEFORE_CHARS, Known, Lexicon, MatchPolicy, Reading, judge_lines, read_block
 from kbd.core.drafting import trimmed
+from kbd.core.lean import lean
 from kbd.core.match import Matcher, Pattern, PatternKind
 from kbd.core.model import BREAK, Author, Block, Message, ToolCall
 from kbd.core.normal import normalise
@@ -53,7 +54,7 @@ class Wrote:
     wording: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Said:
     """What a message says.
 

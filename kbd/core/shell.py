@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from kbd.core.lean import lean
 from kbd.core.model import BREAK, Touch, TouchMode
 from kbd.core.ownadds import added_title
 from kbd.core.patch import is_patch, split_patch
@@ -45,7 +45,7 @@ _SUBSTITUTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class ShellCommand:
     """What one command says.
 

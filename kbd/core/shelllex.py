@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from kbd.core.lean import lean
+
 MAX_DEPTH = 40  # nested commands below this depth are read as if they stood side by side
 MAX_PIECES = 100_000  # a hostile text of quotes or separators only would take seconds; here-documents cost nothing
 
@@ -41,7 +43,7 @@ class Segment:
     bodies: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Script:
     """All segments in order of their ends.
 

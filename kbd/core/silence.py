@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kbd.core.cite import digest
+from kbd.core.lean import lean
 from kbd.core.normal import normalise
 
 REMEMBERED_MESSAGES = 16
@@ -20,7 +21,7 @@ Remembered = tuple[bool, int, list[Measured]]
 """Of a message: whether it has named an entry, how long its silent blocks were when last asked, and these."""
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class SilentBlock:
     """A block that may count and names nothing: its text, and how many normalised characters stand on echo lines."""
 

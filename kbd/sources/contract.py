@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Protocol, runtime_checkable
 
+from kbd.core.lean import lean
 from kbd.core.model import Decoded, Message, Record, RecordKind
 
 
@@ -163,7 +164,7 @@ def accompanied(source: SourceFormat) -> CompanionFormat | None:
     return source if isinstance(source, CompanionFormat) else None
 
 
-@dataclass(frozen=True, slots=True)
+@lean(frozen=True, slots=True)
 class Item:
     """What one logical record gave."""
 

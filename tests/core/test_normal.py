@@ -53,6 +53,13 @@ def test_each_character_alone_and_under_a_mark_has_a_stable_form() -> None:
         assert normalise(normalise(block)) == normalise(block)
 
 
+def test_few_characters_at_a_time_fold_as_the_mapped_form_says() -> None:
+    """Texts with few different characters are folded each by itself: between letters, after one, under a mark."""
+    for start in range(0x80, 0x20000, 32):
+        block = "".join(f"e{char}X Σ{char} " for char in map(chr, range(start, start + 32)))
+        assert normalise(block) == normalise_mapped(block)[0]
+
+
 def test_every_white_space_character_is_folded() -> None:
     spaces = [char for char in map(chr, range(sys.maxunicode + 1)) if char.isspace()]
     assert [char for char in spaces if normalise(f"a{char}b") != "a b"] == []
