@@ -6,13 +6,15 @@ final path component must not be a symlink (the scan resolves those that may be 
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import os
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import IO, ClassVar, Protocol
+from typing import IO, ClassVar, Protocol, cast
 
 import zstandard
 
@@ -23,6 +25,7 @@ StrPath = str | os.PathLike[str]
 GUARD_BYTES = 1024
 HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 20
+_BARREN_BYTES = 16 << 20
 # O_NONBLOCK: a FIFO swapped in between the check and the open must not hang the daemon.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -46,6 +49,9 @@ class ByteStream(Protocol):
 
     def left(self, offset: int) -> int:
         """Return how many bytes of the file on disk lie behind `offset`."""
+
+    def behind_hole(self, offset: int) -> int:
+        """Return where the next written bytes are, from `offset` on; NULs alone stand before them in a sparse file."""
 
 
 class PlainStream:
@@ -80,9 +86,51 @@ class PlainStream:
         """See `ByteStream.left`."""
         return max(0, self.seen.st_size - offset)
 
+    def behind_hole(self, offset: int) -> int:
+        """See `ByteStream.behind_hole`."""
+        try:
+            return min(os.lseek(self._fd, offset, os.SEEK_DATA), self.seen.st_size)
+        except OSError as error:
+            # Nothing is written behind it; else the system does not tell.
+            return max(offset, self.seen.st_size) if error.errno == errno.ENXIO else offset
+
 
 class _Decompressed(Protocol):
     def read1(self, size: int, /) -> bytes: ...
+
+
+class _Barren(Exception):
+    """Much was decompressed, and nothing came of it."""
+
+
+class _Rationed(io.BufferedIOBase):
+    """Compressed bytes, so many at most for one piece of text: empty blocks without end hold up nobody."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        """Read from `raw`; `taken` counts the bytes since it was last set to 0."""
+        super().__init__()
+        self._raw, self.taken = raw, 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read; raises _Barren if too much was taken already."""
+        if self.taken > _BARREN_BYTES:
+            raise _Barren("blocks without content")
+        data = self._raw.read(-1 if size is None else size)
+        self.taken += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Seek."""
+        return self._raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Tell."""
+        return self._raw.tell()
+
+    def close(self) -> None:
+        """Close what it reads from; the descriptor belongs to the opener."""
+        self._raw.close()
+        super().close()
 
 
 class CompressedStream:
@@ -99,7 +147,7 @@ class CompressedStream:
         """Read from a descriptor that stays the opener's; the path is for messages."""
         self._fd = fd
         self._path = path
-        self._raw = os.fdopen(fd, "rb", closefd=False)
+        self._raw = _Rationed(os.fdopen(fd, "rb", closefd=False))
         self.seen = seen
         self._rewind()
 
@@ -132,9 +180,13 @@ class CompressedStream:
         """See `ByteStream.left`; counts compressed bytes not yet read, whatever the offset."""
         return max(0, self.seen.st_size - self._raw.tell())
 
+    def behind_hole(self, offset: int) -> int:
+        """See `ByteStream.behind_hole`; none is known."""
+        return offset
+
     def _rewind(self) -> None:
         self._raw.seek(0)
-        self._file = self._opened(self._raw)
+        self._file = self._opened(cast(IO[bytes], self._raw))
         self._head = b""
         self._kept = bytearray()
         self._kept_from = 0
@@ -151,6 +203,7 @@ class CompressedStream:
             return b""
         try:
             # read1 stops at the first error with nothing lost; read would drop the good bytes before it.
+            self._raw.taken = 0
             return bytes(self._file.read1(size))
         except self.faults as error:
             self.damage = f"{self.codec} data damaged or cut short ({error})"
@@ -167,7 +220,7 @@ class GzipStream(CompressedStream):
 
     codec = "gzip"
     magic = b"\x1f\x8b"
-    faults = (EOFError, gzip.BadGzipFile, zlib.error)
+    faults = (EOFError, gzip.BadGzipFile, zlib.error, _Barren)
 
     def _opened(self, raw: IO[bytes]) -> _Decompressed:
         return gzip.GzipFile(fileobj=raw, mode="rb")
@@ -178,7 +231,7 @@ class ZstdStream(CompressedStream):
 
     codec = "zstd"
     magic = b"\x28\xb5\x2f\xfd"
-    faults = (zstandard.ZstdError,)
+    faults = (zstandard.ZstdError, _Barren)
 
     def _opened(self, raw: IO[bytes]) -> _Decompressed:
         return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=False)

@@ -25,6 +25,7 @@ Row = tuple[object, ...]
 
 BUSY_SECONDS = 1.0
 ATTEMPTS = 3
+MAX_COPIED_BYTES = 4 << 30
 _WAL_FORMAT = 2
 _TRANSIENT = frozenset([sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL])
 
@@ -169,6 +170,8 @@ def _copied(path: str, folder: str) -> str:
     """Copy a store that nobody writes; FileUnreadable if somebody began meanwhile."""
     target = os.path.join(folder, "copy.db")
     before = stamp_of(path)
+    if before.size > min(MAX_COPIED_BYTES, shutil.disk_usage(folder).free // 2):
+        raise _unreadable(path, f"{before.size >> 20:,} MiB are too much for a private copy in {folder}")
     for suffix in ("", "-wal"):
         if suffix and not os.path.exists(path + suffix):
             continue

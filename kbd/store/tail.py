@@ -195,6 +195,8 @@ def _next_batch(
     verdict = compare(stream, position)
     start = position if verdict is Verdict.CONTINUES else at_start(stream)
     start = _behind_accepted_line(stream, start)
+    if start.skipping:
+        start = replace(start, offset=stream.behind_hole(start.offset))
     window, at_end = _window(stream, start, max(1, limit), max_record)
     cut = cut_records(window, start.offset, skipping=start.skipping, max_record=max_record)
     ended = at_end and cut.exhausted

@@ -7,7 +7,9 @@ time; readers open with `readonly=True` and never write.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +44,7 @@ class Ledger:
         if path.exists() and not path.is_file():
             hint = "remove it; kbd restores the newest backup"
             raise FileUnreadable("not a regular file", where=str(path), hint=hint)
+        _require_regular_beside(os.path.realpath(path))
         self.path, self._is_together = path, False
         mode = "rw" if not readonly else "ro&immutable=1" if at_rest else "ro"
         self.db = sqlite3.connect(
@@ -144,6 +147,13 @@ class Ledger:
             "INSERT INTO events(at, day, kind, base, entry, title, detail) VALUES (?,?,?,?,?,?,?)",
             (at.isoformat(), at.date().isoformat(), kind, base, entry, title, detail),
         )
+
+
+def _require_regular_beside(path: str) -> None:
+    """Raise FileUnreadable for what SQLite would open beside a database and might wait for, for ever."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        if os.path.lexists(path + suffix) and not stat.S_ISREG(os.lstat(path + suffix).st_mode):
+            raise FileUnreadable("not a regular file", where=path + suffix, hint="remove it")
 
 
 def _uri(path: Path) -> str:
