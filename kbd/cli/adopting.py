@@ -66,7 +66,8 @@ def adopt_file(
     if changes and not dry_run:
         shelving = shelving_of(session, config) if config else None
         writes = adopt(adoption, shelving, Locks(session.state_dir), time.time())
-        _take_in(session, adoption, writes)
+        if config:
+            _take_in(session, writes)
     if as_json:
         emit_json(_as_answer(adoption, is_into=into is not None) | {"written": changes and not dry_run})
     elif changes:
@@ -139,17 +140,15 @@ def _left(source: Source, *, is_into: bool) -> list[tuple[int, str, str]]:
     return [(at + 1, why[at], lines[at].strip()) for at in sorted(why)]
 
 
-def _take_in(session: Session, adoption: Adoption, writes: list[Written]) -> None:
+def _take_in(session: Session, writes: list[Written]) -> None:
     """Let the ledger know the entries at once, and how to take them back; a running daemon sees them by itself."""
     if not writes or not (session.state_dir / LEDGER_NAME).exists():
         return
     with opened(session) as (engine, clock):
         if running_pid(session.state_dir) is None:
             engine.sync(clock)
-        known = engine.frame.ledger.db.execute("SELECT 1 FROM notes WHERE path=?", (adoption.path,)).fetchone()
-        if known:
-            done = [(one.path, one.before, one.data) for one in writes]
-            remember(engine.frame.ledger, "adopt", done, reader_of(session).parse, clock.now, as_one=True)
+        done = [(one.path, one.before, one.data) for one in writes]
+        remember(engine.frame.ledger, "adopt", done, reader_of(session).parse, clock.now, as_one=True)
 
 
 def _as_answer(adoption: Adoption, *, is_into: bool) -> dict[str, object]:

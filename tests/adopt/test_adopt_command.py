@@ -18,7 +18,7 @@ from kbd.core.adopt.lesson import Reading
 from kbd.core.headline import DEFAULT_TYPES
 from kbd.errors import ChangedUnderneath
 from kbd.service.adopting import Wish, adopt, propose
-from kbd.store.locks import Locks
+from kbd.store.locks import InstanceLock, Locks
 from tests.cli.world import World
 
 FILES = Path(__file__).parent / "files"
@@ -144,6 +144,17 @@ def test_undo_takes_a_file_away_that_was_made_for_the_entries(world):
     assert not (world.root / "kb/new.md").exists()
     assert world.answer("list")["entries"] == []
     assert path.read_text() == PLAIN
+
+
+def test_undo_knows_what_was_adopted_while_a_daemon_runs(world):
+    path = place(world, "notes.md", PLAIN)
+    world.run("run", "--once")
+    with InstanceLock(world.state):
+        assert world.run("adopt", str(path), "--into", str(world.root / "kb/new.md"), "--yes").exit_code == 0
+    world.run("run", "--once")
+    result = world.run("undo")
+    assert result.exit_code == 0, result.output
+    assert not (world.root / "kb/new.md").exists()
 
 
 @pytest.mark.parametrize("meanwhile", [b"- **Written in between** by someone\n", b"<<<<<<< a\n=======\n>>>>>>> b\n"])
