@@ -82,8 +82,11 @@ class RelationsWriter:
     def age(self, base: int, path: str, relations: Sequence[Relation], today: date) -> list[Problem]:
         """Let relations expire that nobody used for a year; what expired a year ago moves to the archive (SPEC 7).
 
-        Once a day is enough; doing it again changes nothing. What expires is written with the next projection.
+        Once a day is enough; doing it again changes nothing. What expires is written with the next projection. Of what
+        waits to be written the file does not say yet when it was used.
         """
+        waiting = {relyaml.triple(relation) for relation in _due(self.ledger, base)}
+        relations = [relation for relation in relations if relyaml.triple(relation) not in waiting]
         changed = [change.after for change in expire(relations, today)]
         if changed:
             with self.ledger.transaction() as db:

@@ -163,6 +163,14 @@ def test_what_kbd_let_expire_lives_again_when_used_on_the_same_day(watched: Watc
     assert not watched.names("e:")
 
 
+def test_a_use_that_waits_to_be_written_keeps_a_relation_from_expiring(watched: Watched) -> None:
+    watched.life.works_until(TODAY + 360 * DAY)
+    watched.life.says(TODAY + 360 * DAY, f"{TITLE} helped in src/first.py")
+    watched.pass_at(360 * 86400, immediate=True)  # in this pass the file still says that it was last used a year ago
+    assert watched.names(f'u: "{TODAY + 360 * DAY}"')
+    assert not watched.names("e:")
+
+
 def test_a_file_that_cannot_be_written_wakes_nobody_until_the_next_scan(watched: Watched) -> None:
     """The time of its last write is long past: it would be due at every moment."""
     note = watched.life.live
