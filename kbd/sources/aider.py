@@ -70,6 +70,11 @@ class _State(msgspec.Struct, array_like=True):
     offset: int = 0
     name: str = ""
     said: dict[str, int] = {}
+    opening: str = ""  # digest of the chat's lines before its first reply
+    gap: str = ""  # digest of the whole lines since the last reply
+    at: int = -1  # offset of the newest line, and the line: it may come again, longer
+    line: str = ""
+    before: tuple[str, bool, str, bool] = ("", False, "", False)  # fence to after_blank, before that line
     files: list[tuple[str, TouchMode]] = []
 
 
@@ -85,7 +90,29 @@ class AiderDecoder:
     def feed(self, record: Record, observed: datetime) -> Decoded:
         """Decode one line; `observed` is not needed."""
         text = record.data.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r")
-        return gather([self._line(text, record.offset)])
+        if record.offset == self._now.at:
+            self._take_back()
+        else:
+            self._pass_on()
+        found = self._line(text, record.offset)
+        self._now.at, self._now.line = record.offset, text
+        return gather([found])
+
+    def _take_back(self) -> None:
+        """Forget the newest line, which had no end when it was read and comes again."""
+        now = self._now
+        if now.lines:
+            now.size -= len(now.lines.pop())
+            now.fence, now.in_edit, now.speaker, now.after_blank = now.before
+            if not now.lines:
+                now.said[now.gap] -= 1
+
+    def _pass_on(self) -> None:
+        """Take the newest line as whole: what stands before a reply tells which one it is."""
+        now = self._now
+        if now.at >= 0 and not now.lines:
+            now.gap = hashlib.blake2b(f"{now.gap}\n{now.line}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+        now.before = now.fence, now.in_edit, now.speaker, now.after_blank
 
     def flush(self) -> Decoded:
         """Return the open reply as it stands."""
@@ -130,7 +157,7 @@ class AiderDecoder:
     def _add(self, text: str, offset: int) -> tuple[Message, ...]:
         now = self._now
         if not now.lines:
-            now.speaker, now.offset, now.name = "agent", offset, self._named(text)
+            now.speaker, now.offset, now.name = "agent", offset, self._named()
         now.lines.append(text)
         now.size += len(text)
         if now.in_edit:
@@ -141,17 +168,22 @@ class AiderDecoder:
             now.fence = fence_after(now.fence, text)
         return self._close() if now.size >= MAX_REPLY_CHARS or len(now.lines) >= MAX_REPLY_LINES else ()
 
-    def _named(self, first: str) -> str:
-        """Return the id of the reply that begins with a line: its chat, that line, and how many began so before."""
-        digest = hashlib.blake2b(first.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        said = self._now.said
-        said[digest] = said.pop(digest, 0) + 1
-        if len(said) > REMEMBERED_REPLIES:
-            del said[next(iter(said))]
-        return f"{self._now.micros}:{digest}:{said[digest]}"
+    def _named(self) -> str:
+        """Return the id of the reply that begins: its chat, what stands before it, and how often that came before.
+
+        A chat is known by its time and all before its first reply: one second may begin chats in many repositories.
+        """
+        now = self._now
+        now.opening = now.opening or now.gap
+        now.said[now.gap] = now.said.pop(now.gap, 0) + 1
+        if len(now.said) > REMEMBERED_REPLIES:
+            del now.said[next(iter(now.said))]
+        return f"{now.micros}:{now.opening}:{now.gap}:{now.said[now.gap]}"
 
     def _close(self) -> tuple[Message, ...]:
         closed = self._reply()
+        if self._now.lines:
+            self._now.gap = ""
         self._now.lines, self._now.size = [], 0
         return closed
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from source_lines import NOON, kinds, messages, records, run
 
-from kbd.core.model import Author, Message, TouchMode
+from kbd.core.model import Author, Message, Record, TouchMode
 from kbd.sources.aider import FORMAT, MAX_REPLY_LINES
 from kbd.sources.contract import FileKind
 
@@ -184,6 +184,21 @@ def test_stopping_anywhere_changes_nothing(lines: list[str], stops: frozenset[in
     data = [line.encode("utf-8", "replace").replace(b"\n", b" ") for line in (HEADER, *lines)]
     assert run(FORMAT, PATH, data, stops=stops) == run(FORMAT, PATH, data)
     assert len(kinds(run(FORMAT, PATH, data))) == len(data)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.sampled_from(MARKDOWN) | st.text(max_size=8), max_size=25), st.frozensets(st.integers(0, 24)))
+def test_a_line_that_comes_again_longer_is_one_line(lines: list[str], torn: frozenset[int]) -> None:
+    data = [line.encode("utf-8", "replace").replace(b"\n", b" ") for line in (HEADER, *lines)]
+    decoder = FORMAT.decoder(PATH, None)
+    found: list[Message] = []
+    for index, record in enumerate(records(data)):
+        if index in torn and not record.data.startswith((b"#", b">")):  # half a mark may be another one
+            decoder.feed(Record(record.offset, record.data[: len(record.data) // 2]), NOON)
+            decoder.flush()
+            decoder = FORMAT.decoder(PATH, decoder.state())
+        found += decoder.feed(record, NOON).messages
+    assert [*found, *decoder.flush().messages] == messages(run(FORMAT, PATH, data))
 
 
 @settings(max_examples=100)
