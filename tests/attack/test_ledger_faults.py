@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from kbd.cli.main import main
 from kbd.errors import LedgerDamaged, LockTimeout
-from kbd.store.ledger import open_ledger, open_reading
+from kbd.store.ledger import back_up, open_ledger, open_reading
 from kbd.store.ledger.schema import SCHEMA_VERSION
 from tests.attack.lab import NOON, TITLE, Lab
 
@@ -140,6 +140,62 @@ def test_what_is_no_file_in_the_ledger_s_place_is_refused_at_once(lab: Lab, make
         assert "ledger.db" in done.output
         assert "fault of kbd" not in done.output
     assert os.path.lexists(ledger(lab))
+
+
+@pytest.mark.parametrize("name", ["ledger.db-wal", "ledger.db-shm", "ledger.db-journal", "ledger-generation"])
+def test_pipe_beside_the_ledger_is_refused_at_once(lab: Lab, name: str) -> None:
+    ledger(lab).with_name(name).unlink(missing_ok=True)
+    os.mkfifo(ledger(lab).with_name(name))
+    for words in (["run", "--once"], ["pin", TITLE], ["list"]):
+        done = kbd(lab, *words)
+        assert "fault of kbd" not in done.output
+        assert done.exit_code == 0 if words == ["list"] and "generation" in name else name in done.output
+    ledger(lab).with_name(name).unlink()
+    still_right(lab)
+
+
+ODD = ("entries.state='odd'", "entries.line=x'ff'", "entries.created='2026-99-99'", "notes.problems='['")
+ODD += ("entries.title=CAST(x'c328' AS TEXT)", "files.position='{}'", "mentions.files='{}'", "messages.at='now'")
+ODD += ("holders.file=999",)
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_value_that_no_ledger_holds_is_told_by_all_and_mended_by_the_next_pass(lab: Lab, what: str) -> None:
+    table, assignment = what.split(".", 1)
+    with sqlite3.connect(ledger(lab)) as db:
+        assert db.execute(f"UPDATE {table} SET {assignment}").rowcount
+    db.close()
+    for words in (["list"], ["list", "--json"], ["status"], ["show", TITLE], ["log"], ["context", "--explain"]):
+        done = kbd(lab, *words)
+        assert "fault of kbd" not in done.output, (words, done.output)
+    done = kbd(lab, "doctor")
+    assert "is damaged" in done.output
+    still_right(lab)
+    assert "is damaged" not in kbd(lab, "doctor").output
+    assert list(ledger(lab).parent.glob("ledger.db.damaged-*"))
+
+
+def test_damaged_ledger_takes_no_good_backup_s_place(lab: Lab) -> None:
+    open_one = open_ledger(lab.root / "state", NOON)
+    with open_one.transaction() as db:
+        db.execute("UPDATE entries SET state='odd'")
+    with pytest.raises(LedgerDamaged, match="entries.state"):
+        back_up(open_one, lab.root / "state", (NOON + timedelta(days=9)).date())
+    open_one.close()
+    assert not list((lab.root / "state" / "backups").glob(f"*{(NOON + timedelta(days=9)).date()}*"))
+
+
+def test_pass_that_meets_damage_ends_in_a_restored_ledger_without_a_restart(lab: Lab) -> None:
+    lab.run(NOON + timedelta(days=1))
+    assert lab.engine is not None
+    other = sqlite3.connect(ledger(lab))
+    other.execute("UPDATE entries SET state='odd'")
+    other.commit()
+    other.close()
+    with pytest.raises(LedgerDamaged):
+        lab.run(NOON + timedelta(days=1))
+    lab.restart()
+    still_right(lab)
 
 
 def test_damage_met_while_reading_is_told_with_the_remedy(lab: Lab) -> None:
