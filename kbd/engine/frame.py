@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import lru_cache
@@ -19,12 +20,13 @@ from kbd.errors import LockTimeout
 from kbd.service.ingest import SourceSpec
 from kbd.service.knowledge import BaseSpec
 from kbd.sources.registry import formats
-from kbd.store.knowledge_paths import git_root
+from kbd.store.knowledge_paths import git_root, names_of_folder
 from kbd.store.ledger import Ledger
 from kbd.store.locks import Locks
 from kbd.store.scan import excluded_folder
 from kbd.store.writers import Sightings, decode_sightings, path_beside
 
+_WILDCARD = re.compile(r"[*?\[]")
 PASS_WAIT_SECONDS = 20.0
 """So long a pass waits for locks, whatever the number of files whose locks are held."""
 
@@ -105,6 +107,7 @@ class Frame:
         self.patience = Patience()
         self.locks = Locks(state_dir, self.patience.wait)
         self.git_root = lru_cache(maxsize=1024)(git_root)
+        self.names_of_folder = lru_cache(maxsize=1024)(names_of_folder)
 
     def bases(self) -> list[tuple[BaseConfig, BaseSpec]]:
         """Return the bases of the config with their ids."""
@@ -133,7 +136,7 @@ class Frame:
             form = formats().get(config.agent or config.format or "text")
             if form is None:
                 continue
-            is_excluded = excluded_folder(config.exclude)
+            is_excluded = _excluded_by_any_name(config.exclude)
             roots = [config.folder] if config.folder else form.default_roots(self.env, self.home)
             there = [i for i, root in enumerate(roots) if os.path.lexists(root)] or [0]
             for i, root in ((i, roots[i]) for i in there if roots):
@@ -146,3 +149,18 @@ class Frame:
     def decay_policy(self, base: BaseConfig) -> DecayPolicy:
         """Return the limits of decay for a base."""
         return decay_policy(self.config, base)
+
+
+def _excluded_by_any_name(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Return a test of working directories that holds for their names, and the globs, as links lead on."""
+    if not globs:
+        return lambda _: False
+    is_excluded = excluded_folder([*globs, *map(_followed, globs)])
+    return lru_cache(maxsize=1024)(lambda folder: is_excluded(folder) or is_excluded(os.path.realpath(folder)))
+
+
+def _followed(glob: str) -> str:
+    """Return an absolute glob with the links before its first wildcard followed."""
+    wild = _WILDCARD.search(glob)
+    folder = glob[: wild.start()].rpartition("/")[0] if wild else glob
+    return os.path.realpath(folder) + glob[len(folder) :] if folder.startswith("/") else glob

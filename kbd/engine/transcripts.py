@@ -76,7 +76,7 @@ class TranscriptReader:
         """
         sources = list(self.frame.sources())
         paths = self._knowledge_paths(bases, [spec.root for _, spec in sources if not _is_in_projects(spec.format)])
-        scopes = [BaseScope(spec.id, tuple(base.projects)) for base, spec in bases]
+        scopes = [BaseScope(spec.id, _by_all_names(base.projects)) for base, spec in bases]
         recovering = sources_to_recover(self.frame.ledger, {spec.name for _, spec in sources})
         policy = IngestPolicy(self.frame.config.scan.max_record_mib << 20, self.frame.config.evidence.snippet_chars)
         claims = earlier_claims(sources)
@@ -91,6 +91,7 @@ class TranscriptReader:
                 scopes,
                 paths,
                 self.frame.git_root,
+                self.frame.names_of_folder,
                 policy,
                 clock.now,
                 clock.real,
@@ -129,6 +130,11 @@ class TranscriptReader:
             known = list(lessons.notes_of(self.frame.ledger.db, spec.id))
             files += [*known, *(archive_of(p) for p in known), *(sidecar_of(p) for p in known), base.relations]
         return KnowledgePaths(files, roots, self.frame.home)
+
+
+def _by_all_names(projects: Iterable[str]) -> tuple[str, ...]:
+    """Return projects as they are named, and where links lead: agents know either."""
+    return tuple(dict.fromkeys(name for project in projects for name in (project, os.path.realpath(project))))
 
 
 def _is_in_projects(source: SourceFormat) -> bool:

@@ -92,6 +92,7 @@ class Ingest:
         bases: Sequence[BaseScope],
         paths: KnowledgePaths,
         git_root: Callable[[str], str | None],
+        names_of_folder: Callable[[str], frozenset[str]],
         policy: IngestPolicy,
         now: datetime,
         real_now: float,
@@ -108,6 +109,7 @@ class Ingest:
             bases: which base earns from which sessions.
             paths: the knowledge files, to tell writing a lesson from citing it.
             git_root: finds the git root of a directory.
+            names_of_folder: returns the paths of a directory and its git root, as they are named and as they are.
             policy: limits.
             now: time of the pass; records cannot be later.
             real_now: the real clock in seconds, for lines that wait for their end.
@@ -116,7 +118,8 @@ class Ingest:
             is_current: tells, within a transaction, whether the reader's patterns are still those of the ledger.
         """
         self.ledger, self.db, self.purged = ledger, ledger.db, purged(ledger.db)
-        self.make_reader, self.paths, self.git_root = make_reader, paths, git_root
+        self.make_reader, self.paths = make_reader, paths
+        self.git_root, self.names_of_folder = git_root, names_of_folder
         self.policy, self.now, self.real_now, self.zone = policy, now, real_now, zone
         self.latest = now + FUTURE_SLACK
         self.open_bases = {b.id for b in bases if not b.projects}
@@ -292,8 +295,8 @@ class _Batch:
         """Return the bases that earn from a session with this working directory; those it is inside of saw it work."""
         if cwd is None or not self.ingest.limited_bases:
             return self.ingest.open_bases
-        roots = {cwd, self.ingest.git_root(cwd) or cwd}
-        inside = {base.id for base in self.ingest.limited_bases if base.takes(roots)}
+        names = self.ingest.names_of_folder(cwd)
+        inside = {base.id for base in self.ingest.limited_bases if base.takes(names)}
         self.inside |= {(base, day) for base in inside}
         return self.ingest.open_bases | inside
 

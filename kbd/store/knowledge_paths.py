@@ -68,6 +68,12 @@ class KnowledgePaths:
         return any(full == root or full.startswith(root + "/") for root in self.roots)
 
 
+def names_of_folder(folder: str) -> frozenset[str]:
+    """Return by which paths a working directory may be known: its own, that of its git root, and where links lead."""
+    names = {folder, git_root(folder) or folder}
+    return frozenset(names | {os.path.realpath(name) for name in names})
+
+
 def git_root(folder: str) -> str | None:
     """Return the nearest folder at or above that holds `.git`; None if there is none."""
     current = os.path.normpath(folder)
