@@ -62,6 +62,8 @@ def _purge(
     dry_run: bool,
 ) -> int:
     folder = os.path.abspath(os.path.expanduser(project)) if project else None
+    if not dry_run and purging.finish_begun(ledger, session.state_dir, session.today):
+        say("a purge that was interrupted is finished: what it removed is in no copy any more")
     number = entry_id(session, ledger, entry) if entry else None
     sessions = purging.sessions_in(ledger.db, folder) if folder else []
     sessions += purging.sessions_known(ledger.db, masked_id(session_id)) if session_id else []
@@ -80,6 +82,7 @@ def _purge(
         return 0
     ledger.db.execute("PRAGMA secure_delete=ON")
     with ledger.transaction() as db:
+        purging.note_begun(ledger)
         if number is not None:
             lost = purging.purge_entry(db, number)
         else:

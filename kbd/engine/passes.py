@@ -26,6 +26,7 @@ from kbd.store.displaced import DISPLACED
 from kbd.store.ledger import back_up, distrusting, lessons, open_ledger, standing, transcripts
 from kbd.store.ledger.counts import overtaken, recount
 from kbd.store.ledger.limits import limit_bases
+from kbd.store.ledger.purging import finish_begun
 from kbd.store.ledger.wildclock import lies_ahead, pull_back
 from kbd.store.notes import conflict_copies
 from kbd.store.sidecars import Stamp, stamp_of, with_values
@@ -149,6 +150,7 @@ class Engine:
         """
         if not self.swept:
             sweep_state(self.frame.state_dir)
+            finish_begun(self.frame.ledger, self.frame.state_dir, clock.now.date())
         elif not full or abs(clock.real - self.swept_at) < SWEEP_SECONDS:
             return
         self.swept_at = clock.real

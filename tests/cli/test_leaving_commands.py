@@ -110,6 +110,21 @@ def test_purge_reaches_copies_cut_short_damaged_ledgers_free_pages_and_the_wal(h
         assert home.places_of(words) == []
 
 
+@pytest.mark.parametrize("then", ["the next pass", "the same again"])
+def test_purge_that_was_killed_is_finished(home: Home, monkeypatch: pytest.MonkeyPatch, then: str) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("kbd.cli.leaving.purging.leave_nothing", lambda *_: None)  # killed before it
+        kbd(home, "purge", "--session", "session-aaaa", "--yes")
+    assert home.places_of(SECRET) != []
+    if then == "the next pass":
+        home.lived(TODAY + DAY)
+        home.close()
+    else:
+        assert "finished" in kbd(home, "purge", "--session", "session-aaaa", "--yes").stderr
+    for words in ("session-aaaa", SECRET, "secret-app", "m-session-aaaa"):
+        assert home.places_of(words) == []
+
+
 def test_purged_session_stays_away_though_its_transcript_is_there(home: Home) -> None:
     kbd(home, "purge", "--session", "session-aaaa", "--yes")
     home.close()

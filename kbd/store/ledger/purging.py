@@ -241,6 +241,19 @@ def _purge_undo(db: sqlite3.Connection, entry: int, title: str) -> None:
     db.execute("DELETE FROM undo_changes WHERE undo NOT IN (SELECT id FROM undo)")
 
 
+def note_begun(ledger: Ledger) -> None:
+    """Note in the transaction of a purge that copies are to be removed: a kill in between leaves that to the next."""
+    ledger.set_meta("purging", "1")
+
+
+def finish_begun(ledger: Ledger, state_dir: Path, today: date) -> bool:
+    """Finish a purge that was interrupted; return whether one was. Raises as `leave_nothing`."""
+    if ledger.meta("purging") != "1":
+        return False
+    leave_nothing(ledger, state_dir, today)
+    return True
+
+
 def leave_nothing(ledger: Ledger, state_dir: Path, today: date) -> None:
     """Rewrite the ledger without what was deleted, and put one new backup in the place of all others.
 
@@ -256,4 +269,6 @@ def leave_nothing(ledger: Ledger, state_dir: Path, today: date) -> None:
         ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         ledger.db.execute("VACUUM")
         ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with ledger.transaction():
+        ledger.set_meta("purging", "")
     back_up(ledger, state_dir, today)
