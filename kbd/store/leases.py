@@ -9,7 +9,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from kbd.errors import FileUnreadable
 from kbd.store.descriptors import StrPath, open_regular
+from kbd.store.filesystem import network_file_system
 
 
 def is_being_written(fd: int) -> bool | None:
@@ -28,8 +30,16 @@ def is_being_written(fd: int) -> bool | None:
         # Refused alike if a writer who waited for too long has broken the lease.
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
-        return True if error.errno == errno.EAGAIN else None
+        # NFS and SMB give no lease on what the server has not lent them, whether anybody writes or not.
+        return True if error.errno == errno.EAGAIN and not _is_remote(fd) else None
     return False
+
+
+def _is_remote(fd: int) -> bool:
+    try:
+        return network_file_system(os.readlink(f"/proc/self/fd/{fd}")) is not None
+    except (OSError, FileUnreadable):  # nothing can tell
+        return False
 
 
 @contextmanager

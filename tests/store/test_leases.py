@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kbd.errors import FileUnreadable
-from kbd.store import descriptors
+from kbd.store import descriptors, leases
 from kbd.store.files import read_regular
 from kbd.store.leases import has_writer, is_being_written, others_waiting
 from tests.leases import need_leases
@@ -56,3 +56,14 @@ def test_writer_is_known_and_a_reader_is_none(note: Path) -> None:
         with note.open("ab"):
             assert (is_being_written(reader.fileno()), has_writer(note)) == (True, True)
     assert not has_writer(note.parent / "none.md")
+
+
+def test_lease_that_is_not_given_says_nothing_on_a_network_file_system(
+    note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_leases(note.parent)
+    asked: list[str] = []
+    monkeypatch.setattr(leases, "network_file_system", lambda path: asked.append(path) or "nfs4")
+    with note.open("rb") as reader, note.open("ab"):
+        assert (is_being_written(reader.fileno()), has_writer(note)) == (None, False)
+    assert asked == [str(note)] * 2
