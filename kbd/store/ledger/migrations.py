@@ -137,10 +137,10 @@ def _make_anew(db: sqlite3.Connection, steps: list[Step]) -> None:
     for (statement,) in made[: len(fresh)]:
         db.execute(statement)
     # In the order of TABLES: of what a step asks for in another table, that was filled before.
-    for table in (table for table in fresh if table in old):
-        _fill(db, table, old[table], fresh[table], steps)
-    for table in old:
-        db.execute(f"DROP TABLE {_quoted(_ASIDE + table)}")
+    for table in sorted(old, key=[*fresh, *old].index):
+        if table in fresh:
+            _fill(db, table, old[table], fresh[table], steps)
+        db.execute(f"DROP TABLE {_quoted(_ASIDE + table)}")  # at once, so that the next one takes its pages
     for (statement,) in made[len(fresh) :]:
         db.execute(statement)
 
