@@ -44,6 +44,7 @@ class _Inode:
     fd: int
     number: int
     data: bytes = b""
+    is_locked_by_others: bool = False
 
     @classmethod
     def of(cls, name: str, dir_fd: int) -> _Inode:
@@ -51,9 +52,8 @@ class _Inode:
         fd = -1
         try:
             fd = open_regular(name, dir_fd=dir_fd)
-            mark_in_use(fd)
-            seen = os.fstat(fd)
-            return cls(fd, seen.st_ino, read_fd(fd, seen.st_size))
+            is_marked, seen = mark_in_use(fd), os.fstat(fd)
+            return cls(fd, seen.st_ino, read_fd(fd, seen.st_size), not is_marked)
         except (OSError, FileUnreadable):
             if fd >= 0:
                 os.close(fd)
@@ -130,6 +130,9 @@ def _renamed(real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, byt
         if seen[0].fd < 0 or seen[0].data != old:
             stays = seen[0].number
             raise ChangedUnderneath("changed meanwhile", where=real, hint="try again")
+        if seen[0].is_locked_by_others:
+            stays = seen[0].number
+            raise ChangedUnderneath("another program has it locked", where=real, hint="try again")
         seen.append(_Inode.of(made.name, dir_fd))
         # Of the new file, while it has a name that nobody else knows: a rename does not change it.
         mtime_ns = os.fstat(seen[1].fd).st_mtime_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import subprocess
@@ -151,6 +152,17 @@ def test_newer_text_that_cannot_be_read_gets_its_name_back(
     with pytest.raises(ChangedUnderneath):
         replace_file(note, OLD, NEW)
     assert (note.read_bytes(), names(note.parent)) == (b"root's\n", ["lessons.md"])
+
+
+def test_file_that_another_program_has_locked_is_left_to_it(note: Path, nameless: Displaced) -> None:
+    with note.open("r+b", buffering=0) as agent:
+        fcntl.flock(agent, fcntl.LOCK_EX)
+        with pytest.raises(ChangedUnderneath, match="locked"):
+            replace_file(note, OLD, NEW)
+        agent.write(b"REF")
+    assert (note.read_bytes(), names(note.parent), len(nameless)) == (b"REF:7\n", ["lessons.md"], 0)
+    replace_file(note, b"REF:7\n", NEW)
+    assert note.read_bytes() == NEW
 
 
 def test_file_is_replaced_where_files_cannot_be_locked(
