@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ class Repository:
         self.file = root / "kb" / "lessons.md"
         self.file.parent.mkdir()
         self.git("init", "-q", "-b", "main")
-        python = sys.executable
+        python = shlex.quote(sys.executable)
         self.git("config", "merge.kbd.driver", f"{python} -m kbd merge-driver %O %A %B")
         (root / ".gitattributes").write_text("kb/*.md merge=kbd\n")
 

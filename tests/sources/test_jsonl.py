@@ -74,9 +74,9 @@ def test_duplicate_keys_take_the_last() -> None:
 
 @pytest.mark.parametrize("unit", [b"\0", b'{"', b'{"a":', b'{"a', b"{", b'{"a":"', b'{"a":[', b"x", b"[", b'"', GOOD])
 def test_eight_hostile_megabytes_take_seconds_at_most(unit: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()  # others may use the machine
     assert read(unit * (4 * 2**20 // len(unit))).damaged
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @given(st.binary(max_size=300))
