@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kbd.errors import FileUnwritable, LockTimeout
-from kbd.store.ledger import backups, database, migrations, open_ledger
+from kbd.store.ledger import backups, database, migrations, open_ledger, transcripts
 from kbd.store.ledger.migrations import Step
 from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
 from kbd.store.ledger.soundness import fault_of
@@ -98,6 +98,23 @@ def test_keys_that_were_made_in_any_other_way_count_nothing_twice(name: str, tmp
         if "aliases" in {row[0] for row in db.execute("SELECT name FROM sqlite_master")}:
             db.execute("DELETE FROM aliases")
     read_again(world)
+
+
+def test_log_that_was_a_copy_of_another_stays_one(tmp_path: Path) -> None:
+    world = Older(tmp_path, NAMES[0])
+    with closing(sqlite3.connect(world.lay())) as db, db:
+        db.execute(
+            "UPDATE files SET shared_len=20, shared_stream='cafe', shared_session='logs:old.log' "
+            "WHERE relpath='notes.log'"
+        )
+    with closing(open_ledger(tmp_path / "state", NOW)) as ledger:
+        files = [transcripts.file_row(ledger.db, row[0]) for row in ledger.db.execute("SELECT id FROM files")]
+    logs = {row.relpath: (row.session, row.origins) for row in files if row.session}
+    assert logs == {
+        "agent.log": ("logs:agent.log", ()),
+        "agent.log.1": ("logs:agent.log", ()),
+        "notes.log": ("logs:notes.log", (transcripts.Origin(20, "cafe", "logs:old.log"),)),
+    }
 
 
 def test_transcripts_that_are_all_gone_leave_every_count_as_it_stood(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ STEPS: Mapping[int, Step] = {
             "marks.stream": "(SELECT f.stream FROM files f WHERE f.id=marks.file)",
             "files.session": "coalesce((SELECT log_session(s.name, relpath) FROM sources s "
             "WHERE s.id=files.source AND s.agent='text'), '')",
-            "files.origins": "CASE WHEN shared_len>0 THEN json_array(json_array(shared_len, shared_stream, "
-            "shared_session)) ELSE '[]' END",
+            "files.origins": "CASE WHEN shared_len>0 AND shared_stream IS NOT NULL THEN json_array(json_array("
+            "shared_len, shared_stream, coalesce(shared_session, ''))) ELSE '[]' END",
             "files.old_origins": "'[]'",
             "holders.thread": "''",
             "holders.told": "at",
