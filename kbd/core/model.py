@@ -85,7 +85,8 @@ class ToolCall:
         copied: texts that stood in a file before (old halves, SEARCH, context and `-` lines), joined alike.
         whole_file: `written` is the full new content of one file (a Write), so it holds old text as well.
         touched: files named by the input, in order, without duplicates.
-        named: every further token of the input that could be a path, for the test "names a knowledge file".
+        named: further words of the input that could be paths, for the test "names a knowledge file".
+        prose: texts whose words could be paths, for the same test; few are ever looked at word by word.
         own: a command or tool of kbd itself.
         added: titles of the entries that it adds, as given.
     """
@@ -98,6 +99,7 @@ class ToolCall:
     named: tuple[str, ...] = ()
     own: bool = False
     added: tuple[str, ...] = ()
+    prose: tuple[str, ...] = ()
 
 
 @lean(frozen=True, slots=True)

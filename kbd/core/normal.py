@@ -39,10 +39,11 @@ _DROPPED_BYTES = "".join(char for char in _FOLD if char.isascii() and not _FOLD[
 _FOLD_BYTES = bytes(
     ord(_FOLD.get(chr(byte).lower()) or chr(byte).lower()) if byte < 128 else byte for byte in range(256)
 )
-# Latin, Greek, Cyrillic; punctuation and symbols; kana, ideographs, Hangul syllables, full-width forms; pictographs.
+# Latin, Greek, Cyrillic; punctuation and symbols; kana, ideographs, Hangul syllables, full-width forms; what stands
+# between the parts of a tool's input; selectors of emoji; pictographs. No marks otherwise.
 _ALONE = re.compile(
-    r"[\x80-\u02ff\u0370-\u052f\u1e00-\u1eff\u2000-\u2bff\u3000-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uffef"
-    r"\U0001f000-\U0001faff]"
+    r"[\x80-\u02ff\u0370-\u0482\u048a-\u052f\u1e00-\u1eff\u2000-\u20cf\u2100-\u2bff\u3000-\u3029\u3030-\u3098"
+    r"\u309b-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\ufdd0\ufe0e\ufe0f\uff01-\uffef\U0001f000-\U0001faff]"
 )
 # Those of them that are their own normal form, and come in hundreds.
 _SCRIPT = re.compile(
@@ -86,7 +87,7 @@ def _folded_each(text: str) -> str | None:
 def _folded_alone(char: str) -> str | None:
     """Return the normal form of a character outside ASCII; None if that may depend on its neighbours.
 
-    What `_ALONE` lets pass, marks left out, never composes with a character before it.
+    What `_ALONE` lets pass never composes with a character before it.
     """
     lower = char.lower()
     if not all(map(_stands_alone, {char, lower})):
@@ -95,8 +96,7 @@ def _folded_alone(char: str) -> str | None:
 
 
 def _stands_alone(char: str) -> bool:
-    is_mark = unicodedata.category(char[:1]).startswith("M")
-    return _ALONE.fullmatch(char) is not None and not is_mark and unicodedata.is_normalized("NFC", char)
+    return _ALONE.fullmatch(char) is not None and unicodedata.is_normalized("NFC", char)
 
 
 def _folded_as_one(text: str) -> str:

@@ -40,6 +40,8 @@ class Patch:
 
 def is_patch(text: str) -> bool:
     """Whether some line of `text` opens a patch."""
+    if not ("*** " in text or "--- " in text or "@@ -" in text or "SEARCH" in text):
+        return False  # nearly always
     return _MARK.search(text) is not None
 
 

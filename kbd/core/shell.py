@@ -35,7 +35,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _NO_FILE = re.compile(r"/dev/(?!shm/)|&")
 _SUFFIX = re.compile(r"\.[A-Za-z][\w-]{0,9}$")
-_COULD_BE_PATH = re.compile(r"[/\\]|\.[A-Za-z]")
+_SUFFIXED = re.compile(r"\.[A-Za-z]")
 _NOT_IN_PATH = re.compile(r"[\s'\"`()|;<>]|://")
 # Tried only where a token begins: a megabyte without a blank is passed once.
 _CODE_TOKEN = re.compile(r"""(?<![^{0}])[^{0}./\\]*+[./\\][^{0}]*+""".replace("{0}", r"""\s'"`()\[\]{}<>|;,=?!$#&:"""))
@@ -70,8 +70,8 @@ def analyse(command: str, directory: str = "") -> ShellCommand:
     """Read `command` as run in `directory` ("" for the session's own); linear, never raises."""
     reading = _Reading()
     reading.script(command, directory, 0)
-    touched = tuple(Touch(path, mode) for path, mode in reading.touched.items())
-    named = tuple(path for path in reading.named if path not in reading.touched)
+    touched = tuple([Touch(path, mode) for path, mode in reading.touched.items()])
+    named = tuple([path for path in reading.named if path not in reading.touched])
     return ShellCommand(
         BREAK.join(reading.written), BREAK.join(reading.copied), touched, named, reading.own, tuple(reading.added)
     )
@@ -96,7 +96,7 @@ def is_path(word: str) -> bool:
 
 def paths_in_code(text: str) -> list[str]:
     """Return the tokens of program text that could be paths, at most `MAX_NAMED`."""
-    if not _COULD_BE_PATH.search(text):
+    if not ("/" in text or "\\" in text or _SUFFIXED.search(text)):
         return []
     found: dict[str, None] = {}
     for token in _CODE_TOKEN.finditer(text):
@@ -131,9 +131,10 @@ class _Reading:
 
     def _segment(self, segment: Segment, directory: str, depth: int) -> str:
         """Take one segment in; return the directory after it."""
-        words = [self._expand(word) for word in segment.words]
+        words = [self._expand(word) if "$" in word else word for word in segment.words]
         start = verb_index(words)
-        self._assign(words[:start])
+        if start:
+            self._assign(words[:start])
         verb = words[start].rsplit("/", 1)[-1].lstrip("\\") if start < len(words) else ""
         args = words[start + 1 :]
         if verb in ("cd", "pushd", "Set-Location"):
@@ -152,8 +153,6 @@ class _Reading:
         return directory
 
     def _expand(self, word: str) -> str:
-        if "$" not in word:
-            return word
         return _VARIABLE.sub(lambda m: self.variables.get(m[1] or m[2], m[0]), word)[: max(_MAX_VALUE, len(word))]
 
     def _assign(self, words: Sequence[str]) -> None:
@@ -165,9 +164,10 @@ class _Reading:
     def _inner(self, words: Sequence[str], bodies: Sequence[str], directory: str, depth: int) -> bool:
         """Read what is a script for another shell; say whether there was one."""
         scripts: list[str] = []
-        for index, word in enumerate(words[:-2]):
-            if word.rsplit("/", 1)[-1] in SHELLS and _RUN_STRING.fullmatch(words[index + 1]):
-                scripts = [words[index + 2] if words[index + 1].islower() else " ".join(words[index + 2 :])]
+        for index, option in enumerate(words[1:-1], 1):
+            is_option = option[:1] in ("-", "/")  # told first: most words are none
+            if is_option and words[index - 1].rsplit("/", 1)[-1] in SHELLS and _RUN_STRING.fullmatch(option):
+                scripts = [words[index + 1] if option.islower() else " ".join(words[index + 1 :])]
                 break
         verb = words[0].rsplit("/", 1)[-1] if words else ""
         if not scripts and verb in ("eval", "ssh") and len(words) > 1 + (verb == "ssh"):
@@ -243,8 +243,13 @@ class _Reading:
 
     def _name(self, words: Sequence[str], directory: str) -> None:
         for word in words:
-            if not _COULD_BE_PATH.search(word):
-                continue
-            for part in (word, word.partition("=")[2], word.rpartition(":")[2]):
+            if not ("/" in word or "." in word or "\\" in word):
+                continue  # most words
+            parts = [word]
+            if "=" in word:
+                parts.append(word.partition("=")[2])
+            if ":" in word:
+                parts.append(word.rpartition(":")[2])
+            for part in parts:
                 if is_path(part) and len(self.named) < MAX_NAMED:
                     self.named.setdefault(join_path(directory, part))

@@ -16,7 +16,7 @@ from itertools import islice
 
 from kbd.core.model import BREAK, ToolCall, Touch, TouchMode
 from kbd.core.patch import is_patch, split_patch
-from kbd.core.shell import analyse, is_path, join_path, paths_in_code
+from kbd.core.shell import analyse, is_path, join_path
 
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
@@ -51,9 +51,11 @@ _PATH_KEYS = frozenset(
      "relativepath", "relativeworkspacepath", "newpath", "oldpath", "uri", "targetpath"]
 )  # fmt: skip
 _MAYBE_PATH_KEYS = frozenset(["source", "destination", "target", "from", "to", "src", "dest"])
-_DIRECTORY_KEYS = frozenset(["workdir", "cwd", "directory", "dir", "workingdirectory", "root", "targetdirectories"])
+_OWN_DIRECTORY_KEYS = frozenset(["workdir", "cwd", "workingdirectory"])
+_DIRECTORY_KEYS = _OWN_DIRECTORY_KEYS | frozenset(["directory", "dir", "root", "targetdirectories"])
 _COMMAND_KEYS = ("command", "cmd", "script", "commandline", "commands")
 _ARGUMENT_KEYS = ("args", "argv")
+_LINE_KEYS = frozenset([*_COMMAND_KEYS, *_ARGUMENT_KEYS])
 _OLD_KEYS = frozenset(
     ["oldstring", "oldstr", "oldtext", "oldcontent", "original", "oldcode", "oldsource", "targetcontent"]
 )
@@ -82,28 +84,38 @@ def tool_call(name: str, tool_input: Mapping[str, object]) -> ToolCall:
 
     A call of kbd's own tools or commands has `own` set; what it said is in `copied`, its other segments in `written`.
     """
-    name, tool_input = _behind(name, tool_input)
-    if _OWN.search(name):
+    keys = _plain_keys(tool_input)
+    if "arguments" in keys:
+        name, tool_input = _behind(name, tool_input, keys)
+        keys = _plain_keys(tool_input)
+    if (_is_own if len(name) <= _KNOWN_CHARS else _OWN.search)(name):
         given = list(_strings(tool_input))
         added = [text for key, text in given if key == "title"][:1] if _ADDS.search(name) else ()
         return ToolCall(name, "", copied=BREAK.join(text for _, text in given), own=True, added=tuple(added))
-    reading = _Reading(name, tool_input)
+    reading = _Reading(name, tool_input, keys)
     reading.read()
     return ToolCall(
         name,
         BREAK.join(reading.written),
         copied=BREAK.join(reading.copied),
         whole_file=reading.whole_file,
-        touched=tuple(Touch(path, mode) for path, mode in reading.touched.items()),
-        named=tuple(path for path in reading.named if path not in reading.touched),
+        touched=tuple([Touch(path, mode) for path, mode in reading.touched.items()]),
+        named=tuple([path for path in reading.named if path not in reading.touched]),
         own=reading.own,
         added=tuple(reading.added),
+        prose=tuple(reading.prose),
     )
 
 
-def _behind(name: str, tool_input: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+@lru_cache(1024)
+def _is_own(name: str) -> bool:
+    return _OWN.search(name) is not None
+
+
+def _behind(
+    name: str, tool_input: Mapping[str, object], keys: Mapping[str, object]
+) -> tuple[str, Mapping[str, object]]:
     """Return the tool that one tool for all servers calls (Cline's `use_mcp_tool`, Cursor's `CallMcpTool`)."""
-    keys = {_plain(str(key)): value for key, value in tool_input.items()}
     server, tool = keys.get("servername") or keys.get("server"), keys.get("toolname") or keys.get("tool")
     given = keys.get("arguments")
     if not isinstance(server, str) or not isinstance(tool, str) or not isinstance(given, Mapping):
@@ -194,33 +206,34 @@ def _are_lines(items: Sequence[object], key: str) -> bool:
 class _Reading:
     """What has been found in one input."""
 
-    def __init__(self, name: str, tool_input: Mapping[str, object]) -> None:
+    def __init__(self, name: str, tool_input: Mapping[str, object], keys: Mapping[str, object]) -> None:
         self.name = _words_of(name[:_KNOWN_CHARS])
-        self.keys = _plain_keys(tool_input)
+        self.keys = keys
         self.values = _flat_strings(self.keys) or list(islice(_strings(tool_input), MAX_VALUES))
         self.written: list[str] = []
         self.copied: list[str] = []
         self.touched: dict[str, TouchMode] = {}
         self.named: dict[str, None] = {}
+        self.prose: list[str] = []
         self.own = False
         self.added: list[str] = []
-        self.directory = next((text for key, text in self.values if key in ("workdir", "cwd", "workingdirectory")), "")
-        self.halves = not _NEW_KEYS.isdisjoint(key for key, _ in self.values)
+        self.directory = next((text for key, text in self.values if key in _OWN_DIRECTORY_KEYS), "")
+        self.halves = not _NEW_KEYS.isdisjoint([key for key, _ in self.values])
         self.kind = self._kind()
         self.whole_file = self._is_whole_file()
 
     def read(self) -> None:
         """Take all values in."""
-        mode = self._mode()
-        if self.kind is _Kind.SHELL:
+        mode, is_shell = self._mode(), self.kind is _Kind.SHELL
+        if is_shell:
             self._commands()
-        searched = self.kind is _Kind.LOOKUP or self.kind is _Kind.SHELL and not self.written
+        searched = self.kind is _Kind.LOOKUP or is_shell and not self.written
         for key, text in self.values:
             if key in _PATH_KEYS and "\n" not in text or key in _MAYBE_PATH_KEYS and is_path(text):
                 self._path(text, mode)
             elif key in _DIRECTORY_KEYS:
                 self.named.setdefault(text)
-            elif text and not searched and not (self.kind is _Kind.SHELL and key in (*_COMMAND_KEYS, *_ARGUMENT_KEYS)):
+            elif text and not searched and not (is_shell and key in _LINE_KEYS):
                 self._text(key, text)
 
     def _said(self, words: frozenset[str]) -> bool:
@@ -275,12 +288,12 @@ class _Reading:
         if key in _QUERY_KEYS:
             return
         if key not in _CONTENT_KEYS and key not in _NEW_KEYS:  # a prompt may send another agent to a file
-            self.named.update(dict.fromkeys(path.rstrip(".") for path in paths_in_code(text)))
+            self.prose.append(text)
         if key in _OLD_KEYS or key == "search" and self.halves:
             self.copied.append(text)
         elif key in ("input", "code") and not text.lstrip().startswith(_PATCH_BEGINS):
             self._patch(_with_line_ends(text), self._program)
-        elif is_patch(text) and not self.whole_file:
+        elif not self.whole_file and is_patch(text):
             self._patch(text)
         else:
             self.written.append(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from operator import itemgetter
 from typing import TypeVar
 
@@ -44,6 +45,12 @@ def restore(state: bytes | None, kind: type[S]) -> S:
 def identifier(value: object) -> str | None:
     """Return an id as an agent gave it, a token masked; None if it is none (absent, empty, absurdly long)."""
     return masked_id(value) if isinstance(value, str) and 0 < len(value) <= _MAX_ID else None
+
+
+@lru_cache(1024)
+def may_be_kept(path: str) -> bool:
+    """Tell whether a path holds no secret; the same ones are kept batch after batch."""
+    return not holds_secret(path)
 
 
 class FirstTimes:
@@ -113,5 +120,5 @@ class RecentFiles:
 
     def saved(self) -> list[SeenFile]:
         """Return what the constructor takes, oldest first; no path that holds a secret, for it is kept."""
-        kept = ((time, touch) for time, touch in self._files.values() if not holds_secret(touch.path))
+        kept = ((time, touch) for time, touch in self._files.values() if may_be_kept(touch.path))
         return [(touch.path, touch.mode, to_micros(time) or 0) for time, touch in kept]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kbd.core.model import Block, TouchMode
-from kbd.core.redact import holds_secret
 from kbd.core.shell import join_path
+from kbd.sources.memory import may_be_kept
 
 REMEMBERED_MESSAGES = 16
 REMEMBERED_FILES = 8
@@ -38,4 +38,4 @@ class MessageFiles:
 
     def saved(self) -> list[NamedFiles]:
         """Return what the constructor takes, oldest first; no path that holds a secret, for it is kept."""
-        return [(message, [path for path in paths if not holds_secret(path)]) for message, paths in self._files.items()]
+        return [(message, [path for path in paths if may_be_kept(path)]) for message, paths in self._files.items()]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 
 from kbd.core.model import ToolCall
+from kbd.core.shell import paths_in_code
 
 
 class KnowledgePaths:
@@ -19,13 +20,25 @@ class KnowledgePaths:
         for path in paths:
             self.paths |= {os.path.normpath(path), os.path.realpath(path)}
         self.names = {os.path.basename(p) for p in self.paths}
+        self.other_names = [name for name in self.names if ".md" not in name]
         self.roots = tuple({r for root in transcript_roots for r in (os.path.normpath(root), os.path.realpath(root))})
 
     def named_by(self, call: ToolCall, cwd: str | None) -> bool:
         """Tell whether a tool call names one of the files, in whatever spelling."""
-        return any(self.is_knowledge(t.path, cwd) for t in call.touched) or any(
-            self.is_knowledge(name, cwd) for name in call.named
-        )
+        for touch in call.touched:
+            if self.is_knowledge(touch.path, cwd):
+                return True
+        for name in call.named:
+            if self.is_knowledge(name, cwd):
+                return True
+        return any(self._stands_in(text, cwd) for text in call.prose if self._could_stand_in(text))
+
+    def _could_stand_in(self, text: str) -> bool:
+        """Tell whether a text holds the name of a file, or what could be a pattern of it or a link to it."""
+        return ".md" in text or "*" in text or any(name in text for name in self.other_names)
+
+    def _stands_in(self, text: str, cwd: str | None) -> bool:
+        return any(self.is_knowledge(path.rstrip("."), cwd) for path in paths_in_code(text))
 
     def is_knowledge(self, path: str, cwd: str | None) -> bool:
         """Tell whether a path, relative to a working directory, is one of the files.
