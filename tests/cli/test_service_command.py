@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import plistlib
+import shlex
 import sys
 from pathlib import Path
 
@@ -41,8 +42,9 @@ def test_dry_run_shows_the_file_and_the_commands_and_writes_nothing(alone):
 
 def test_unit_starts_this_interpreter_with_this_configuration(alone):
     shown = alone.run("service", "install", "--dry-run").stdout
-    command = f"{sys.executable} -P -m kbd --config {alone.root}/config.yaml --state-dir {alone.state} run"
-    assert settings(shown, "ExecStart") == [command]
+    options = ["--config", f"{alone.root}/config.yaml", "--state-dir", str(alone.state)]
+    (command,) = settings(shown, "ExecStart")
+    assert shlex.split(command) == [sys.executable, "-P", "-m", "kbd", *options, "run"]
     assert settings(shown, "ReadWritePaths")[:2] == [f"-{alone.state}", f"-{alone.root}/kb"]
 
 
