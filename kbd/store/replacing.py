@@ -45,6 +45,7 @@ class _Inode:
     number: int
     data: bytes = b""
     is_locked_by_others: bool = False
+    is_unread: bool = False
 
     @classmethod
     def of(cls, name: str, dir_fd: int) -> _Inode:
@@ -54,11 +55,12 @@ class _Inode:
             fd = open_regular(name, dir_fd=dir_fd)
             is_marked, seen = mark_in_use(fd), os.fstat(fd)
             return cls(fd, seen.st_ino, read_fd(fd, seen.st_size), not is_marked)
-        except (OSError, FileUnreadable):
+        except (OSError, FileUnreadable) as error:
             if fd >= 0:
                 os.close(fd)
             # It may be a text that somebody saved, and must not be lost for being unreadable here.
-            return cls(-1, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino)
+            number = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
+            return cls(-1, number, is_unread=isinstance(error, OSError))
 
     def is_as_believed(self, other: _Inode) -> bool:
         return self.data == other.data if self.fd >= 0 and other.fd >= 0 else self.number == other.number
@@ -145,6 +147,7 @@ def _renamed(real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, byt
         for inode in seen:
             nameless = inode.number != stays and inode is first[inode.number]
             _let_go(inode, real, contents, look_again=look_again and nameless)
+            made.known |= set() if inode.is_unread else {inode.number}
     if stays != seen[1].number:
         raise ChangedUnderneath("changed at the last instant", where=real, hint="try again")
     return Replaced(real, mtime_ns)

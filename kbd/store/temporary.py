@@ -9,7 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,15 +34,17 @@ class Temporary:
     Attributes:
         name: its name in the directory.
         carried: it has owner, access list, user attributes and mode of the file that it was to have them of.
+        known: the numbers of the inodes that may go with the name: its own, and those that were looked at.
     """
 
     name: str
     carried: bool
+    known: set[int] = field(default_factory=set)
 
 
 @contextmanager
 def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool = False) -> Iterator[Temporary]:
-    """Hold a new, synced file with `data` in the directory; what has its name at the end is removed.
+    """Hold a new, synced file with `data` in the directory; it is removed if it still has its name at the end.
 
     Args:
         dir_fd: the directory.
@@ -54,6 +56,7 @@ def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool 
     mode = 0o666 if pattern is None else 0o600
     fd = os.open(made.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=dir_fd)
     try:
+        made.known.add(os.fstat(fd).st_ino)
         mark_in_use(fd)
         made.carried = pattern is None or _carry(pattern, fd)
         if made.carried or not carry_all:
@@ -66,10 +69,16 @@ def temporary(dir_fd: int, data: bytes, pattern: int | None, *, carry_all: bool 
         yield made
     finally:
         try:
-            with suppress(FileNotFoundError):  # renamed
-                os.unlink(made.name, dir_fd=dir_fd)
+            _remove(made, dir_fd)
         finally:
             os.close(fd)
+
+
+def _remove(made: Temporary, dir_fd: int) -> None:
+    """Remove what has the name, unless it may be a text that somebody saved and kbd has not seen: a sweep finds it."""
+    with suppress(FileNotFoundError):  # renamed
+        if os.stat(made.name, dir_fd=dir_fd, follow_symlinks=False).st_ino in made.known:
+            os.unlink(made.name, dir_fd=dir_fd)
 
 
 def label(made: Temporary, dir_fd: int, target: str, contents: tuple[bytes, bytes]) -> None:

@@ -17,6 +17,7 @@ from kbd.store import replacing
 from kbd.store.descriptors import open_regular
 from kbd.store.displaced import Displaced
 from kbd.store.replacing import replace_file
+from kbd.store.sweeping import sweep_temporaries
 from tests.e2e.privileges import with_private_mounts
 from tests.leases import need_leases
 from tests.store.desk import NEW, OLD, copies, names, saved_by_rename, without_locks
@@ -171,6 +172,46 @@ def test_file_is_replaced_where_files_cannot_be_locked(
     without_locks(monkeypatch)
     replace_file(note, OLD, NEW)
     assert (note.read_bytes(), names(note.parent)) == (NEW, ["lessons.md"])
+
+
+def test_text_is_kept_when_kbd_is_interrupted_before_it_looked_at_it(
+    note: Path, nameless: Displaced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = replacing.exchange
+
+    def interrupted(one: str, other: str, *, dir_fd: int) -> bool:
+        saved_by_rename(note, b"saved by rename\n")
+        exchange(one, other, dir_fd=dir_fd)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replacing, "exchange", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_file(note, OLD, NEW)
+    sweep_temporaries(note.parent)
+    assert (note.read_bytes(), copies(note.parent)) == (NEW, [b"saved by rename\n"])
+
+
+def test_unreadable_text_whose_name_was_taken_again_is_not_removed(
+    note: Path, race: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable: list[int] = []
+
+    def opened(name: str, *, dir_fd: int) -> int:
+        fd = open_regular(name, dir_fd=dir_fd)
+        if os.fstat(fd).st_ino in unreadable:
+            os.close(fd)
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return fd
+
+    def saved_by_root() -> None:
+        saved_by_rename(note, b"root's\n")
+        unreadable.append(note.stat().st_ino)
+
+    monkeypatch.setattr(replacing, "open_regular", opened)
+    race += [saved_by_root, note.unlink]
+    with pytest.raises(ChangedUnderneath):
+        replace_file(note, OLD, NEW)
+    assert [path.read_bytes() for path in note.parent.iterdir()] == [b"root's\n"]
 
 
 def test_temporary_that_was_swept_in_the_midst_of_an_exchange_is_no_reason_to_write_twice(
