@@ -12,7 +12,7 @@ from kbd.store import tail
 from kbd.store.ledger import Ledger, transcripts
 from kbd.store.ledger.transcripts import FileRow
 from kbd.store.logcopies import HEAD_BYTES
-from kbd.store.logorigins import follow_growth, recognise
+from kbd.store.logorigins import follow_growth, go_on, recognise
 from kbd.store.scan import Found
 from kbd.store.statx import birth_time_ns
 
@@ -30,7 +30,8 @@ def register(ledger: Ledger, source: int, session_prefix: str, found: Found[File
     rows = transcripts.candidates(ledger.db, source, found.dev, found.ino, found.path)
     row = _known(rows, found)
     begins = is_text and _begins(row, found)
-    if row is not None and not begins and _is_in_place(row, found):
+    grows = is_text and row is not None and 0 < row.offset < found.size
+    if row is not None and not (begins or grows) and _is_in_place(row, found):
         return row
     with ledger.single() if not (rows or is_text) else ledger.transaction() as db:
         if row is None:
@@ -43,9 +44,9 @@ def register(ledger: Ledger, source: int, session_prefix: str, found: Found[File
             if not _is_in_place(row, found):
                 transcripts.place_file(db, row, found.path, found.relpath, found.dev, found.ino)
             row = transcripts.file_row(db, row.id)
-        if not begins:
-            return row
-        return recognise(db, row) if row.head is None and row.offset == 0 else follow_growth(db, row)
+        if begins:
+            row = recognise(db, row) if row.head is None and row.offset == 0 else follow_growth(db, row)
+        return go_on(db, row) if grows else row
 
 
 def _begins(row: FileRow | None, found: Found[FileKind]) -> bool:

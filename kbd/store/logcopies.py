@@ -57,10 +57,14 @@ def _marks(head: bytes, source: int, ends: list[tuple[int, int]]) -> list[Mark]:
     return marks
 
 
-def common_lines(path_a: StrPath, path_b: StrPath) -> tuple[int, int]:
-    """Return (bytes, lines) that two logs have in common from their start, in whole lines. Raises as `read_batch`."""
+def common_lines(path_a: StrPath, path_b: StrPath, start: int = 0) -> tuple[int, int]:
+    """Return the byte up to which two logs are equal, as they are up to `start`, in whole lines; and lines from there.
+
+    Raises as `read_batch`.
+    """
     with open_bytes(path_a) as a, open_bytes(path_b) as b:
-        equal = length = lines = 0
+        equal = length = start
+        lines = 0
         while True:
             part_a, part_b = a.read(equal, _CHUNK), b.read(equal, _CHUNK)
             same = _equal_bytes(part_a, part_b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kbd.errors import FileUnreadable
 from kbd.sources.text import text_session
@@ -29,12 +29,7 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
     marks = log_head(row.path, row.source)
     if not marks:
         return row
-    copied = _longest(row, logheads.rotations(db, row, marks))
-    for source in (row.source, *logheads.other_sources(db, row.source)):
-        if not copied:
-            begins = marks if source == row.source else log_head(row.path, source)
-            far = [mark for mark in begins if mark.lines >= COPIED_LINES or mark.end == HEAD_BYTES]
-            copied = _longest(row, logheads.alike(db, row, far))
+    copied = _longest(row, logheads.rotations(db, row, marks)) or _longest(row, _alike(db, row))
     logheads.note_head(db, row.id, marks)
     transcripts.set_origins(db, row.id, copied)
     return transcripts.file_row(db, row.id)
@@ -47,6 +42,30 @@ def follow_growth(db: sqlite3.Connection, row: FileRow) -> FileRow:
         return row
     logheads.note_head(db, row.id, marks)
     return transcripts.file_row(db, row.id)
+
+
+def go_on(db: sqlite3.Connection, row: FileRow) -> FileRow:
+    """Note, before a log is read on, whose its next lines are if another one goes on alike; return its row.
+
+    Two that say the same so far, of which one is kept in step with the other, stay one, whichever is read first. The
+    caller holds a transaction. Raises as `recognise`.
+    """
+    said = row.origins_up_to(row.offset)
+    for several in _alike(db, row):
+        for other in several:
+            if not other.gone and other.origins_up_to(row.offset) == said:
+                length = _in_common(row, other, row.offset)[0]
+                if length > row.offset:
+                    transcripts.set_origins(db, row.id, other.origins_up_to(length))
+                    return transcripts.file_row(db, row.id)
+    return row
+
+
+def _alike(db: sqlite3.Connection, row: FileRow) -> Iterator[list[FileRow]]:
+    """Yield logs of all sources that begin as this one, those with most in common first in each."""
+    for source in (row.source, *logheads.other_sources(db, row.source)):
+        marks = log_head(row.path, source)
+        yield from logheads.alike(db, row, [m for m in marks if m.lines >= COPIED_LINES or m.end == HEAD_BYTES])
 
 
 def _longest(row: FileRow, others: Iterable[list[FileRow]]) -> tuple[Origin, ...]:
@@ -95,10 +114,10 @@ def _as_read(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
     return ()
 
 
-def _in_common(row: FileRow, other: FileRow) -> tuple[int, int]:
-    """Return the bytes and lines that both files begin with at this moment."""
+def _in_common(row: FileRow, other: FileRow, start: int = 0) -> tuple[int, int]:
+    """Return up to which byte both are alike now, which they are up to `start`, and how many lines from there."""
     try:
-        return (0, 0) if other.gone else common_lines(row.path, other.path)
+        return (0, 0) if other.gone else common_lines(row.path, other.path, start)
     except (FileNotFoundError, FileUnreadable):
         return 0, 0
 

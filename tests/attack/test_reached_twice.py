@@ -68,3 +68,43 @@ def test_transcript_below_two_roots_of_an_agent_counts_once(tmp_path: Path) -> N
     lab.say("s1", f"as in {TITLE} we do it")
     assert lab.run().files == 1
     assert citations(lab) == 1
+
+
+@pytest.mark.parametrize("copy", ["mirror/agent.log", "logs/backup.log"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("lead", ["", "2026-06-11 10:00 "])
+def test_log_that_is_copied_again_and_again_as_it_grows_counts_once(
+    copy: str, late: bool, lead: str, tmp_path: Path
+) -> None:
+    lab = Lab(tmp_path, CONFIG + "  - {name: mirror, path: mirror, format: text}\n")
+    (tmp_path / "mirror").mkdir()
+    lab.note()
+    log = lab.log(UNTIMED)
+    for number in range(4):
+        if late:
+            lab.run(NOON + timedelta(hours=number))
+        (tmp_path / "new").write_bytes(log.read_bytes())
+        os.replace(tmp_path / "new", tmp_path / copy)
+        lab.run(NOON + timedelta(hours=number))
+        lab.log(f"{lead}as in {TITLE} for the {number}th time\n\n")
+    lab.run(NOON + timedelta(hours=5))
+    assert citations(lab) == 7
+    with (tmp_path / copy).open("a") as out:
+        out.write(f"{lead}as in {TITLE} on its own\n\n")
+    lab.run(NOON + timedelta(hours=6))
+    assert citations(lab) == 8
+
+
+def test_copy_whose_original_goes_on_later_counts_once(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.note()
+    log = lab.log(UNTIMED)
+    lab.run()
+    shutil.copy2(log, log.with_name("kept.log"))
+    lab.run()
+    more = f"as in {TITLE} once more\n\n"
+    lab.log(more, "kept.log")
+    lab.run(NOON + timedelta(hours=1))
+    lab.log(more)
+    lab.run(NOON + timedelta(hours=2))
+    assert citations(lab) == 4
