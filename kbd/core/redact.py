@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import cache
 
 MASK = "[redacted]"
@@ -34,7 +35,9 @@ _TOKENS = (
     r"(?:gsk|r8|sbp|rubygems|figd|sntrys|whsec|pscale_tkn|dckr_pat|lin_api|ntn|glsa|shp(?:at|ss|ca|pa)|do[opr]_v1)"
     r"_[A-Za-z0-9_=-]{16,}",  # Groq, Replicate, Supabase, RubyGems, Figma, Sentry, …
     r"(?:xai-|pplx-|tskey-|GOCSPX-|PMAK-|ATATT3|hvs\.|dp\.pt\.)[A-Za-z0-9_=-]{20,}",  # xAI, Google, Atlassian, Vault, …
-    r"(?:dapi|SK)[0-9a-f]{32}",  # Databricks, Twilio
+    r"(?:dapi|SK|key-)[0-9a-f]{32}",  # Databricks, Twilio, Mailgun
+    r"(?:EAA|APA91b|NRAK-|secret_)[A-Za-z0-9_-]{24,}",  # Facebook and Square, Firebase, New Relic, Notion
+    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{20,}",  # Terraform
     r"[MNO][A-Za-z0-9]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",  # Discord
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
 )
@@ -44,7 +47,7 @@ _TOKEN_HEADS = (
 )  # fmt: skip
 _NAMED = (
     r"(?:pass(?:word|wd|phrase)|passwd|pwd|secret|token(?!s|iz)|api[_-]?key|apikey|access[_-]?key|account[_-]?key|auth[_-]?key"
-    r"|private[_-]?key|secret[_-]?key|encryption[_-]?key|credentials?|密码|口令|密钥|令牌)"
+    r"|private[_-]?key|secret[_-]?key|encryption[_-]?key|client[_-]key|credentials?|密码|口令|密钥|令牌)"
 )
 # An open quote runs to the end: the snippet was cut inside the secret.
 _VALUE = r"""(?:\\?"(?!\[redacted)[^"]+"?|'(?!\[redacted)[^']+'?|[^\s"'`,;&<>(){}\[\]]+)"""
@@ -60,10 +63,34 @@ _SECRETS = (
     (r"\b(bearer\s{1,3})[A-Za-z0-9._~+/=-]{20,}", re.I),
     (r"(" + _NAMED + r"[A-Za-z0-9_-]{0,30}\\?[\"'`]?\s{0,3}(?:[:=：]|=>|:=|是)\s{0,3})" + _VALUE, re.I),
     (r"(--?" + _NAMED + r"[A-Za-z0-9_-]{0,30}\s{1,3})(?!-)" + _VALUE, re.I),
+    (r"([?&](?:sig|signature|x-amz-signature|x-goog-signature)=)[A-Za-z0-9%+/=_-]{10,}", re.I),
+    (r"(cookie['\"]?\s{0,3}[:=]\s{0,3}['\"]?)(?=[^\s'\"]{0,100}=)[^'\"\r\n]{8,}", re.I),
+    (r"(\s(?:-u|--user)[ =]['\"]?[^\s:'\"]{1,100}:)[^\s'\"]+", 0),  # curl
+    (
+        r"(\b(?:sshpass\s{1,3}-p\s?|mysql[a-z]{0,8}\s[^|;&\r\n]{0,200}?\s?-p(?=['\"]?[A-Za-z0-9])"
+        r"|login\s{1,3}[^\s]{1,100}\s{1,3}password\s{1,3}))[^\s]+",  # and .netrc
+        0,
+    ),
+    (r"(:(?:[0-9]{4,5}|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:)[^\s:]{4,}", 0),  # .pgpass
+    (r"(\"auths?\"\s{0,3}:\s{0,3}\")[A-Za-z0-9+/=]{8,}", 0),  # Docker
+    (r"(_PAT\s{0,3}[:=]\s{0,3})" + _VALUE, 0),
+    (r"\$(?:apr1|1|2[abxy]|5|6|7|y|argon2[a-z]{1,2})\$[A-Za-z0-9./$=,+_-]{16,}", 0),  # hashes of passwords
+    (r"(private-lines:\s{0,3}[0-9]{1,4}\s{1,3})[A-Za-z0-9+/=\s]{16,}", re.I),  # PuTTY
+    # The secret half of an AWS key: forty characters of base64, letters of both cases and digits among them.
+    (
+        r"(?<![A-Za-z0-9+/=])(?=[a-z0-9+/]{0,39}[A-Z])(?=[A-Z0-9+/]{0,39}[a-z])(?=[A-Za-z+/]{0,39}[0-9])"
+        r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])",
+        0,
+    ),
     # What is left of a key whose header was cut off: a long run of base64.
     (r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,199}[A-Z])(?=[A-Za-z0-9+/]{0,199}[0-9])[A-Za-z0-9+/]{60,}={0,2}", 0),
 )
 
+# No secret is without one of these, and most lines are without any: it is looked for before all else.
+_SUSPICIOUS = re.compile(
+    r"[A-Za-z0-9+/_.=-]{12}|://|-----|\s--?u|:(?:[0-9]{4}|\*)|[?&]sig|_PAT|\$[0-9ay]|密码|口令|密钥|令牌"
+    r"|(?i:pass|pwd|secret|token|key|auth|bearer|basic|credential|cookie|mysql)"
+)
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
 _KEY_LINE = re.compile(r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]{0,80}[0-9=])[A-Za-z0-9+/]{8,}={0,2}")
 
@@ -90,10 +117,24 @@ def redact(snippet: str) -> str:
     connection strings, and values given to names such as `password`. Redact before cutting a text to length:
     half a secret has lost the prefix that gives it away.
     """
-    text = _without_end_of_key(printable(snippet))
+    text = printable(snippet)
+    if not _SUSPICIOUS.search(text):
+        return text
+    text = _without_end_of_key(text)
     for pattern in _secrets():
         text = pattern.sub(_masked, text)
     return text
+
+
+def redact_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a text with their secrets masked, a private key over several of them included. Idempotent."""
+    masked: list[str] = []
+    in_key = False
+    for line in lines:
+        begins = "-----BEGIN" in line and "PRIVATE KEY" in line
+        masked.append(MASK if in_key and not begins else redact(line))
+        in_key = (in_key or begins) and not _KEY_END.search(line)
+    return masked
 
 
 def _without_end_of_key(text: str) -> str:

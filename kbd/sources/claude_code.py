@@ -9,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 import msgspec
 
 from kbd.core.model import Author, Block, Decoded, Message, Record, RecordKind, SessionId
+from kbd.core.redact import redact
 from kbd.core.seam import SEAM_CHARS
 from kbd.core.toolinput import tool_call
 from kbd.sources.contract import IGNORED, NOTHING, UNKNOWN, FileKind, Item
@@ -159,7 +160,8 @@ class ClaudeDecoder:
 
     def state(self) -> bytes:
         """Return the remembered message times and files, and how the last text ended."""
-        return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), self._said, self._named.saved()))
+        said = (self._said[0], redact(self._said[1]))  # what is returned is kept
+        return msgspec.json.encode(_State(self._first.saved(), self._files.saved(), said, self._named.saved()))
 
     def _item(self, line: Json, offset: int) -> Item:
         """Take a line whose values may be of any type."""
@@ -189,7 +191,7 @@ class ClaudeDecoder:
             blocks,
             offset,
             recent=self._files.before(at),
-            before=self._said[1] if native_id and native_id == self._said[0] else "",
+            before=redact(self._said[1]) if native_id and native_id == self._said[0] else "",
             earlier=self._named.take(native_id, blocks, cwd),
         )
         last = blocks[-1]

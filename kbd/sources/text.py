@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from kbd.core.model import Author, Block, Decoded, Line, Message, Record, RecordKind, SessionId
+from kbd.core.redact import redact_lines
 from kbd.sources.contract import NOTHING, FileKind, Item, gather
 from kbd.sources.linetime import LineTime, leading_time
 from kbd.sources.memory import restore
@@ -109,7 +110,9 @@ class TextDecoder:
 
     def state(self) -> bytes:
         """Return the open paragraph and the time its successors inherit; at most some 256 KiB."""
-        return msgspec.json.encode(self._now)
+        masked = redact_lines([text for _, text, _, _ in self._now.lines])  # what is returned is kept
+        lines = [(offset, text, at, seen) for (offset, _, at, seen), text in zip(self._now.lines, masked, strict=True)]
+        return msgspec.json.encode(msgspec.structs.replace(self._now, lines=lines))
 
     def _text(self, record: Record) -> tuple[int, str] | None:
         """Return the line's offset and text; None while a newline byte turned out to be half of a UTF-16 unit."""

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from kbd.core.model import Author, Block, Message, SessionId
-from kbd.core.redact import holds_secret
+from kbd.core.redact import redact
 from kbd.core.seam import SEAM_CHARS
 from kbd.sources.memory import FirstTime, FirstTimes, RecentFiles, SeenFile
 from kbd.sources.messagefiles import MessageFiles, NamedFiles
@@ -37,7 +37,7 @@ class Thread:
 
     def saved(self) -> ThreadState:
         """Return what the constructor takes."""
-        said = ("", "") if holds_secret(self._said[1]) else self._said  # what is saved is kept
+        said = (self._said[0], redact(self._said[1]))  # what is saved is kept
         return ThreadState(self._first.saved(), self._files.saved(), said, self._named.saved())
 
     def message(
@@ -74,7 +74,7 @@ class Thread:
             offset,
             recent=self._files.before(at),
             copied_from=tuple(SessionId(origin) for origin in copied_from if origin != session),
-            before=self._said[1] if goes_on else "",
+            before=redact(self._said[1]) if goes_on else "",
             renumbered=is_named or native_id not in (None, given_id) and began is None,
             is_time_lent=is_time_lent,
             earlier=self._named.take(native_id, blocks, cwd),
