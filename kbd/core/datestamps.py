@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 
 _DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
@@ -50,12 +51,13 @@ def own_text(norm: str) -> str:
     return norm[found.end() :] if found else norm
 
 
-def creation(text: str) -> tuple[date | None, tuple[str, ...]]:
+def creation(text: str, parentheses: Sequence[tuple[int, int]]) -> tuple[date | None, tuple[str, ...]]:
     """Return the day an entry was created and the dates given for it that are none, such as `2026-02-30`.
 
-    It is the last date in parentheses, else the last of the first line; a date that is none is passed over.
+    `parentheses` are the dated ones of the text. It is the last date in them, else the last of the first line; a date
+    that is none is passed over.
     """
-    bracketed = [_DATE.findall(text, start, end) for start, end in dated_parentheses(text)]
+    bracketed = [_DATE.findall(text, start, end) for start, end in parentheses]
     first_line = _DATE.findall(text, 0, (text + "\n").index("\n"))
     given = bracketed[-1] if bracketed else first_line
     inner_first = [word for words in (first_line, *bracketed) for word in words]

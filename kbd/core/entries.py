@@ -114,9 +114,10 @@ class _Words:
 
 def _read_words(text: str, prose: str, types: frozenset[str], marker: str) -> _Words:
     head = read_headline(text, types, marker)
-    created, bad_dates = creation(prose)
+    dated = dated_parentheses(prose)
+    created, bad_dates = creation(prose, dated)
     body = own_text(normalise(without_trailing_date(head.rest)))
-    return _Words(head, normalise(head.title), body, _type_hint(prose, types), created, bad_dates)
+    return _Words(head, normalise(head.title), body, _type_hint(prose, dated, types), created, bad_dates)
 
 
 # A file is read again after each write of its counters: all its words are then the same.
@@ -153,9 +154,9 @@ def _joined(lines: Sequence[TextLine], *kinds: Kind) -> str:
     return "\n".join([first, *(line.prose() for line in lines[1:] if line.kind in kinds)])
 
 
-def _type_hint(prose: str, types: frozenset[str]) -> str | None:
+def _type_hint(prose: str, dated: Sequence[tuple[int, int]], types: frozenset[str]) -> str | None:
     """Read a type named in the last dated parentheses: `(2026-06-25, 7cae4a9f, process)`."""
-    for start, end in dated_parentheses(prose)[-1:]:
+    for start, end in dated[-1:]:
         words = [word.strip().lower() for word in re.split("[,;，；]", prose[start + 1 : end - 1])]
         return next((word for word in reversed(words) if word in types), None)
     return None

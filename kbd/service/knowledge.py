@@ -223,10 +223,11 @@ class _Sync:
         found = adopted_pair(entry, self.today)
         state = found_state(one)
         created = entry.created or (None if self.first else self.today)
+        own_handle = self._free_handle(entry.norm)
         row_id = lessons.insert_entry(
             self.db,
             base=self.base.id,
-            handle=self._free_handle(entry.norm),
+            handle=own_handle,
             state=state,
             created=created,
             first_seen=self.today,
@@ -237,11 +238,12 @@ class _Sync:
             last=found.last,
             **self._columns(one),
             archived_since=self.today if state is State.ARCHIVED and not self.first else None,
+            wrote_state=shown_state(one),
+            wrote_marker=entry.marker,
         )
         if meta is not None and meta.ref is not None:
             self._adopt(row_id, entry.title, Pair(meta.ref, meta.last), found)
-        lessons.update_entry(self.db, row_id, wrote_state=shown_state(one), wrote_marker=entry.marker)
-        self._set_patterns(row_id, entry, None if self.first else self.today)
+        self._set_patterns(row_id, own_handle, entry, None if self.first else self.today)
         self._note_body(row_id, entry)
         if not self.first:
             self.since.append(self.today)
@@ -261,9 +263,8 @@ class _Sync:
         taken = self.db.execute("SELECT 1 FROM entries WHERE handle=? AND norm!=?", (short, norm)).fetchone()
         return handle(norm, 10) if taken else short
 
-    def _set_patterns(self, row_id: int, entry: Entry, earns_from: date | None) -> None:
-        row = lessons.entry_row(self.db, row_id)
-        wanted = {("title", entry.norm), ("handle", row.handle)}
+    def _set_patterns(self, row_id: int, own_handle: str, entry: Entry, earns_from: date | None) -> None:
+        wanted = {("title", entry.norm), ("handle", own_handle)}
         if entry.ident:
             wanted.add(("ident", entry.ident))
         for kind, text in sorted(wanted):
@@ -294,13 +295,14 @@ class _Sync:
             self.ledger.record_event(self.now, "entry_returned", base=self.base.id, entry=row.id, title=entry.title)
         if entry.created is not None:
             lessons.update_entry(self.db, row.id, created=entry.created)
+        own_handle = self._free_handle(entry.norm) if renamed else row.handle
         if renamed:
-            lessons.update_entry(self.db, row.id, handle=self._free_handle(entry.norm))
+            lessons.update_entry(self.db, row.id, handle=own_handle)
             self.ledger.record_event(
                 self.now, "title_edited", base=self.base.id, entry=row.id, title=entry.title, detail=f"was: {row.title}"
             )
         if renamed or entry.ident != row.ident:
-            self._set_patterns(row.id, entry, self.today)
+            self._set_patterns(row.id, own_handle, entry, self.today)
             self.since.append(self.today)
         if wording_digest(entry) != row.body_sha:
             self.changed = True

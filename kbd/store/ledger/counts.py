@@ -32,21 +32,17 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
         row = db.execute("SELECT base_ref, adjust, covers, last_floor FROM entries WHERE id=?", (entry,)).fetchone()
         if row is None:
             continue
-        references = reference_days(db, entry)
+        is_named = db.execute("SELECT 1 FROM mentions WHERE entry=? LIMIT 1", (entry,)).fetchone() is not None
+        references = reference_days(db, entry) if is_named else []  # a new base has thousands that nobody named yet
         covers = row["covers"] or ""
-        aside = _set_aside(db, entry)
+        aside = _set_aside(db, entry) if is_named else set()
         counted = [(session, day) for session, day in references if (session, day) not in aside]
         added = {(session, day) for session, day in counted if day > covers}
         db.execute("DELETE FROM refs WHERE entry=?", (entry,))
         db.executemany("INSERT INTO refs VALUES (?,?,?,?)", [(entry, *one, one in added) for one in references])
         days = [day for _, day in counted] + [d for d in (row["covers"], row["last_floor"]) if d]
         days = [d for d in days if d <= today.isoformat()]
-        citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]
-        listed = db.execute(
-            "SELECT count(DISTINCT b.message) FROM mentions m JOIN blocks b ON b.id=m.block "
-            "WHERE m.entry=? AND m.listed=1 AND b.superseded=0",
-            (entry,),
-        ).fetchone()[0]
+        citations, listed = _named(db, entry) if is_named else (0, 0)
         db.execute(
             "UPDATE entries SET ref=?, last=?, citations=?, sessions=?, listed=? WHERE id=?",
             (
@@ -58,6 +54,17 @@ def recount(db: sqlite3.Connection, entries: Iterable[int], today: date) -> None
                 entry,
             ),
         )
+
+
+def _named(db: sqlite3.Connection, entry: int) -> tuple[int, int]:
+    """Return by how many blocks an entry is cited, and in how many messages it is listed."""
+    citations = db.execute(f"SELECT count(DISTINCT m.block) {COUNTING}", {"entry": entry}).fetchone()[0]
+    listed = db.execute(
+        "SELECT count(DISTINCT b.message) FROM mentions m JOIN blocks b ON b.id=m.block "
+        "WHERE m.entry=? AND m.listed=1 AND b.superseded=0",
+        (entry,),
+    ).fetchone()[0]
+    return int(citations), int(listed)
 
 
 def overtaken(db: sqlite3.Connection, today: date) -> list[int]:
