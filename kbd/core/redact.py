@@ -117,7 +117,10 @@ def redact(snippet: str) -> str:
     connection strings, and values given to names such as `password`. Redact before cutting a text to length:
     half a secret has lost the prefix that gives it away.
     """
-    text = printable(snippet)
+    return _without_secrets(printable(snippet))
+
+
+def _without_secrets(text: str) -> str:
     if not _SUSPICIOUS.search(text):
         return text
     text = _without_end_of_key(text)
@@ -127,12 +130,15 @@ def redact(snippet: str) -> str:
 
 
 def redact_lines(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a text with their secrets masked, a private key over several of them included. Idempotent."""
+    """Return the lines of a text with their secrets masked, a private key over several of them included. Idempotent.
+
+    All else stays, control characters as well.
+    """
     masked: list[str] = []
     in_key = False
     for line in lines:
         begins = "-----BEGIN" in line and "PRIVATE KEY" in line
-        masked.append(MASK if in_key and not begins else redact(line))
+        masked.append(MASK if in_key and not begins else _without_secrets(line))
         in_key = (in_key or begins) and not _KEY_END.search(line)
     return masked
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from kbd.core.match import PatternKind
 from kbd.core.model import Decoded, Message, Record, ToolCall
 from kbd.core.normal import normalise
 from kbd.core.reading import Reader
-from kbd.core.redact import redact
+from kbd.core.redact import redact, redact_lines
 from kbd.core.relate import paths_in_prose
 from kbd.sources.contract import FileKind
 from kbd.sources.registry import formats
@@ -66,7 +67,8 @@ class Target:
     def _stream(self, relpath: str, records: Sequence[Record]) -> list[Message]:
         kinds, whole = self._all(relpath, records, None)
         for cut in {len(records) // 2, len(records) // 3, len(records) - 1}:
-            if (kinds, whole) != self._all(relpath, records, cut):
+            kinds_so, whole_so = self._all(relpath, records, cut)
+            if (kinds, _kept(whole)) != (kinds_so, _kept(whole_so)):
                 raise Broken(f"stopping before record {cut} of {len(records)} changes what is read")
         return whole
 
@@ -106,6 +108,14 @@ class Target:
                 if not 0 <= mention.start < mention.end <= len(citing.text):
                     raise Broken(f"a mention at {mention.start}..{mention.end} of {len(citing.text)} characters")
         return len(said.citing)
+
+
+def _kept(messages: Sequence[Message]) -> list[Message]:
+    """Return messages as they are kept: what was said before a stop comes back with its secrets masked."""
+    return [
+        replace(m, blocks=tuple(replace(b, text="\n".join(redact_lines(b.text.split("\n")))) for b in m.blocks))
+        for m in messages
+    ]
 
 
 def _names_knowledge(call: ToolCall) -> bool:
