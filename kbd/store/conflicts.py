@@ -61,8 +61,11 @@ def extend_conflict(copy: str, before: bytes, data: bytes) -> bool:
     """
     if not data.startswith(before) or not _says(copy, before):
         return False
+    try:
+        fd = os.open(copy, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # made a link or read-only since
+        return False
     with unwritable(copy):
-        fd = os.open(copy, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
             write_all(fd, data[len(before) :], len(before))
             os.fsync(fd)

@@ -92,3 +92,6 @@ def test_copy_grows_only_while_it_says_what_was_saved(note: Path, found: int) ->
     assert not extend_conflict(copy, b"one\ntwo\n", b"else\n")
     assert not extend_conflict(copy + "x", b"one\n", b"one\ntwo\n")
     assert Path(copy).read_bytes() == b"one\ntwo\n"
+    Path(copy).rename(note.parent / "merged.md")
+    Path(copy).symlink_to("merged.md")
+    assert not extend_conflict(copy, b"one\ntwo\n", b"one\ntwo\nthree\n")
