@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from kbd.errors import FileUnreadable
 from kbd.sources.text import text_session
@@ -29,7 +31,9 @@ def recognise(db: sqlite3.Connection, row: FileRow) -> FileRow:
     marks = log_head(row.path, row.source)
     if not marks:
         return row
-    copied = _longest(row, logheads.rotations(db, row, marks)) or _longest(row, _alike(db, row))
+    copied = _longest(row, logheads.rotations(db, row, marks))
+    if not copied or copied[-1].end < os.path.getsize(row.path):
+        copied = _best(row, [copied, *(_longest(row, others) for others in _alike(db, row))])
     logheads.note_head(db, row.id, marks)
     transcripts.set_origins(db, row.id, copied)
     return transcripts.file_row(db, row.id)
@@ -51,33 +55,38 @@ def go_on(db: sqlite3.Connection, row: FileRow) -> FileRow:
     caller holds a transaction. Raises as `recognise`.
     """
     said = row.origins_up_to(row.offset)
-    for several in _alike(db, row):
-        for other in several:
-            if not other.gone and other.origins_up_to(row.offset) == said:
-                length = _in_common(row, other, row.offset)[0]
-                if length > row.offset:
-                    transcripts.set_origins(db, row.id, other.origins_up_to(length))
-                    return transcripts.file_row(db, row.id)
+    for other in chain.from_iterable(chain.from_iterable(_alike(db, row))):
+        if not other.gone and other.origins_up_to(row.offset) == said:
+            length = _in_common(row, other, row.offset)[0]
+            if length > row.offset:
+                transcripts.set_origins(db, row.id, other.origins_up_to(length))
+                return transcripts.file_row(db, row.id)
     return row
 
 
-def _alike(db: sqlite3.Connection, row: FileRow) -> Iterator[list[FileRow]]:
-    """Yield logs of all sources that begin as this one, those with most in common first in each."""
+def _alike(db: sqlite3.Connection, row: FileRow) -> Iterator[Iterator[list[FileRow]]]:
+    """Yield for each source its logs that begin as this one, those with most in common first."""
     for source in (row.source, *logheads.other_sources(db, row.source)):
         marks = log_head(row.path, source)
-        yield from logheads.alike(db, row, [m for m in marks if m.lines >= COPIED_LINES or m.end == HEAD_BYTES])
+        yield logheads.alike(db, row, [m for m in marks if m.lines >= COPIED_LINES or m.end == HEAD_BYTES])
 
 
 def _longest(row: FileRow, others: Iterable[list[FileRow]]) -> tuple[Origin, ...]:
-    """Return what a log is a copy of, looked for where most is in common; empty if it is none.
-
-    Of equal beginnings that of a file which still holds the lines goes first: it vouches for those without times, too.
-    """
+    """Return what a log is a copy of, looked for where most is in common; empty if it is none."""
     for several in others:
         found = [copied for other in several if (copied := _copied(row, other))]
         if found:
-            return max(found, key=lambda one: (one[-1].end, all(origin.stream != row.stream for origin in one)))
+            return _best(row, found)
     return ()
+
+
+def _best(row: FileRow, found: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:
+    """Return whose most is; of equal beginnings that of a file that still holds the lines, those without times too."""
+
+    def worth(one: tuple[Origin, ...]) -> tuple[int, bool]:
+        return one[-1].end, all(origin.stream != row.stream for origin in one)
+
+    return max(filter(None, found), key=worth, default=())
 
 
 def _copied(row: FileRow, other: FileRow) -> tuple[Origin, ...]:
