@@ -55,7 +55,7 @@ def go_on(db: sqlite3.Connection, row: FileRow) -> FileRow:
     caller holds a transaction. Raises as `recognise`.
     """
     said = row.origins_up_to(row.offset)
-    for other in chain.from_iterable(chain.from_iterable(_alike(db, row))):
+    for other in chain.from_iterable(chain.from_iterable(_alike(db, row, said_up_to=row.offset))):
         if not other.gone and other.origins_up_to(row.offset) == said:
             length = _in_common(row, other, row.offset)[0]
             if length > row.offset:
@@ -64,11 +64,16 @@ def go_on(db: sqlite3.Connection, row: FileRow) -> FileRow:
     return row
 
 
-def _alike(db: sqlite3.Connection, row: FileRow) -> Iterator[Iterator[list[FileRow]]]:
-    """Yield for each source its logs that begin as this one, those with most in common first."""
+def _alike(db: sqlite3.Connection, row: FileRow, said_up_to: int | None = None) -> Iterator[Iterator[list[FileRow]]]:
+    """Yield for each source its logs that begin as this one, those with most in common first.
+
+    Those that say the same up to an offset have the last place before it in common.
+    """
     for source in (row.source, *logheads.other_sources(db, row.source)):
-        marks = log_head(row.path, source)
-        yield logheads.alike(db, row, [m for m in marks if m.lines >= COPIED_LINES or m.end == HEAD_BYTES])
+        marks = [m for m in log_head(row.path, source) if m.lines >= COPIED_LINES or m.end == HEAD_BYTES]
+        if said_up_to is not None:
+            marks = [m for m in marks if m.end <= said_up_to][-1:]
+        yield logheads.alike(db, row, marks)
 
 
 def _longest(row: FileRow, others: Iterable[list[FileRow]]) -> tuple[Origin, ...]:
