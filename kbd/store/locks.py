@@ -220,9 +220,12 @@ def _taken(lock: Callable[[], None]) -> bool:
 def _open_lock(path: Path) -> int:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     fd = os.open(path, flags, 0o600)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    seen = os.fstat(fd)
+    if not stat.S_ISREG(seen.st_mode) or seen.st_nlink > 1:
         os.close(fd)
-        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        # What is written into it would stand under its other name as well.
+        what = "it has a second name elsewhere" if stat.S_ISREG(seen.st_mode) else "not a regular file"
+        raise OSError(errno.EINVAL, what, os.fspath(path))
     return fd
 
 

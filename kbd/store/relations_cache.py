@@ -17,9 +17,12 @@ import msgspec
 
 from kbd import __version__
 from kbd.core.model import Problem, Relation
+from kbd.errors import FileUnreadable
+from kbd.store.files import read_regular
 
 SETTLED_SECONDS = 2.0
 _FOLDER = "relations"
+_MAX_BYTES = 64 << 20
 
 Identity = tuple[str, str, int, int, int, int]
 
@@ -64,8 +67,8 @@ def is_absent(path: str) -> bool:
 def recall(state_dir: Path, path: str) -> Copy | None:
     """Return the copy of the file as it is now; None if there is no good one."""
     try:
-        copy = msgspec.json.decode(_place(state_dir, path).read_bytes(), type=Copy)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        copy = msgspec.json.decode(read_regular(_place(state_dir, path), _MAX_BYTES), type=Copy)
+    except (OSError, FileUnreadable, msgspec.DecodeError, UnicodeDecodeError):
         return None  # a cache may be lost at any time
     return copy if copy.identity == identity_of(path) else None
 

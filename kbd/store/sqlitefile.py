@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import time
 import urllib.parse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -24,6 +25,8 @@ from kbd.store.identity import device, inode, modified_ns
 Row = tuple[object, ...]
 
 BUSY_SECONDS = 1.0
+QUERY_SECONDS = 30.0
+_STEPS = 100_000
 ATTEMPTS = 3
 MAX_COPIED_BYTES = 4 << 30
 _WAL_FORMAT = 2
@@ -106,6 +109,9 @@ def fetch(db: sqlite3.Connection, sql: str, values: Sequence[object] = (), *, en
 
 def _fetched(db: sqlite3.Connection, sql: str, values: Sequence[object], enough: int) -> list[Row]:
     rows: list[Row] = []
+    deadline = time.monotonic() + QUERY_SECONDS
+    # A store whose ids are all the same makes of a join the square of its rows.
+    db.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
     with closing(db.execute(sql, values)) as cursor:
         for row in cursor:
             rows.append(row)

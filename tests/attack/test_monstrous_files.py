@@ -62,6 +62,17 @@ def test_packed_file_of_which_nothing_comes_ends(tmp_path: Path, codec: str) -> 
     assert "without content" in str(batch.damage)
 
 
+def test_join_that_grows_with_the_square_of_its_rows_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "agent.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE message(id)")
+        db.executemany("INSERT INTO message VALUES (?)", [(1,)] * 20_000)
+    db.close()
+    monkeypatch.setattr(sqlitefile, "QUERY_SECONDS", 0.1)
+    with pytest.raises(FileUnreadable, match="interrupted"), sqlitefile.reading(str(path), max_value=99) as store:
+        sqlitefile.fetch(store, "SELECT count(*) FROM message JOIN message b USING(id) JOIN message c USING(id)")
+
+
 def test_huge_database_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "agent.db"
     db = sqlite3.connect(path)

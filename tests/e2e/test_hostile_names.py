@@ -159,6 +159,33 @@ def test_planted_lock_and_temporary_names_are_not_followed(world: Stranger) -> N
         assert victim.read_text() == "mine", planted
 
 
+@pytest.mark.parametrize("planted", ["daemon.lock", "heartbeat.json", "ledger-generation", "pause.json"])
+def test_second_name_of_a_planted_file_is_not_written_through(world: Stranger, planted: str) -> None:
+    world.lesson()
+    victim = world.root.parent / "victim"
+    victim.write_text("mine")
+    os.link(victim, world.state / planted)
+    for words in ("run --once", "pause", "resume"):
+        world.run(*words.split())
+    assert victim.read_text() == "mine"
+    assert planted != "daemon.lock" or "second name" in world.run("run", "--once").output
+
+
+def test_purge_follows_no_link_out_of_the_state(world: Stranger) -> None:
+    world.lesson()
+    world.say(f"as in {TITLE} we close it")
+    world.read()
+    outside = world.root.parent / "outside"
+    outside.mkdir()
+    (outside / "mine.json").write_text("{}")
+    relations = world.state / "relations"
+    if relations.exists():
+        relations.rename(world.state / "relations-before")
+    relations.symlink_to(outside)
+    assert world.run("purge", "--session", "s1", "--yes").exit_code == 0
+    assert [path.name for path in outside.iterdir()] == ["mine.json"]
+
+
 def test_name_in_a_foreign_folder_of_a_hard_linked_file_says_the_same(world: Stranger) -> None:
     note, foreign = world.lesson(), world.root.parent / "foreign"
     foreign.mkdir()

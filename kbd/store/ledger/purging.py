@@ -264,8 +264,9 @@ def leave_nothing(ledger: Ledger, state_dir: Path, today: date) -> None:
     with unwritable(ledger.path):
         for copy in [*backups(state_dir), *state_dir.glob(f"{LEDGER_NAME}*.damaged-*")]:
             copy.unlink()
-        for copy in (state_dir / "relations").glob("*"):
-            copy.unlink()
+        if not (state_dir / "relations").is_symlink():  # a link leads to files of somebody else
+            for copy in (state_dir / "relations").glob("*"):
+                copy.unlink()
         ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         ledger.db.execute("VACUUM")
         ledger.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
