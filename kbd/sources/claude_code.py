@@ -182,6 +182,7 @@ class ClaudeDecoder:
         if not blocks:
             return Item(RecordKind.RECOGNISED, at=at)
         cwd = line.cwd or None
+        goes_on = native_id is not None and native_id == self._said[0] and blocks[0].author is Author.AGENT_TEXT
         found = Message(
             native_id,
             SessionId(self._trunk or identifier(line.sessionId) or self._stem),
@@ -191,7 +192,7 @@ class ClaudeDecoder:
             blocks,
             offset,
             recent=self._files.before(at),
-            before=redact(self._said[1]) if native_id and native_id == self._said[0] else "",
+            before=redact(self._said[1]) if goes_on else "",
             earlier=self._named.take(native_id, blocks, cwd),
         )
         last = blocks[-1]

@@ -63,7 +63,8 @@ class Thread:
         """
         began = self._first.of(given_id, at)
         native_id = _unique(given_id, session, began)
-        goes_on = is_fragment and native_id is not None and native_id == self._said[0]
+        is_text = blocks[0].author is Author.AGENT_TEXT  # nothing else goes on from a text
+        goes_on = is_fragment and is_text and native_id is not None and native_id == self._said[0]
         made = Message(
             native_id,
             SessionId(session),
