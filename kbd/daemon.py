@@ -348,16 +348,19 @@ class Daemon:
         if not self.last_error:
             pause = min(pause, self.engine.seconds_to_next_write(time.time()), self.config.scan.every_seconds)
         deadline = time.monotonic() + max(pause, 0.05)
+        breath = (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3
+        breathe_at = time.monotonic() + breath
         while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
-            breath = REST_SECONDS if DISPLACED else (self.notifier.watchdog_seconds or BREATH_SECONDS) / 3
-            if self.hints.wake.wait(min(left, breath)):
+            if self.hints.wake.wait(min(left, REST_SECONDS if DISPLACED else breath)):
                 self._settle()
                 break
             if self.engine.look_again():
                 break
-            self._require_state()
-            self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
-            self._mend_watch()
+            if time.monotonic() >= breathe_at:
+                breathe_at += breath
+                self._require_state()
+                self._beat(None)  # this loop turns, so the daemon is alive, however long nothing happens
+                self._mend_watch()
         self._mend_watch()
 
     def _mend_watch(self) -> None:
