@@ -6,7 +6,7 @@ A change is a relation before and after; the store splices the values or appends
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -102,17 +102,24 @@ def paths_in_prose(text: str) -> tuple[str, ...]:
     Addresses, versions, dotted identifiers and calls are no paths. Line numbers are cut off.
     """
     found: dict[str, None] = {}
-    plain = _URL.sub(" ", text)
-    for token in _TOKEN.finditer(plain):
+    for line in _URL.sub(" ", text).split("\n"):
+        if "." not in line and not any(name in line for name in _NAMES_WITHOUT_DOT):  # most lines
+            continue
+        for path in _paths_in_line(line):
+            found[path] = None
+            if len(found) == FILES_PER_CITATION:
+                return tuple(found)
+    return tuple(found)
+
+
+def _paths_in_line(line: str) -> Iterator[str]:
+    for token in _TOKEN.finditer(line):
         path = token.group().rstrip(".-+@").lstrip("-+@")
         if "." not in path and not path.endswith(_NAMES_WITHOUT_DOT):  # most words
             continue
-        is_call = plain[token.end() : token.end() + 1] == "("
+        is_call = line[token.end() : token.end() + 1] == "("
         if not is_call and _is_path(path):
-            found[path] = None
-            if len(found) == FILES_PER_CITATION:
-                break
-    return tuple(found)
+            yield path
 
 
 def _is_path(path: str) -> bool:
