@@ -152,9 +152,9 @@ def write(session: Session, base: BaseConfig, wish: Wish, *, dry_run: bool = Fal
     locks = Locks(session.state_dir)
     added = add(shelving_of(session, base), wish, locks, session.today, time.time(), dry_run=dry_run)
     if not dry_run and (session.state_dir / LEDGER_NAME).exists() and running_pid(session.state_dir) is None:
-        from kbd.cli.changing import opened  # noqa: PLC0415 - brings the engine
+        from kbd.cli.changing import after_writing, opened  # noqa: PLC0415 - brings the engine
 
-        with opened(session) as (engine, clock):
+        with after_writing("counted from the next pass on"), opened(session) as (engine, clock):
             engine.sync(clock)
     return added
 

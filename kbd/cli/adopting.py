@@ -9,7 +9,7 @@ import time
 import click
 
 from kbd.cli.adding import one_base, shelving_of
-from kbd.cli.changing import BASE, DRY_RUN, opened, reader_of
+from kbd.cli.changing import BASE, DRY_RUN, after_writing, opened, reader_of
 from kbd.cli.known import chosen_bases
 from kbd.cli.output import counted, emit, emit_json, safe, say
 from kbd.cli.session import Session
@@ -144,7 +144,7 @@ def _take_in(session: Session, writes: list[Written]) -> None:
     """Let the ledger know the entries at once, and how to take them back; a running daemon sees them by itself."""
     if not writes or not (session.state_dir / LEDGER_NAME).exists():
         return
-    with opened(session) as (engine, clock):
+    with after_writing("`kbd undo` does not know of it"), opened(session) as (engine, clock):
         if running_pid(session.state_dir) is None:
             engine.sync(clock)
         done = [(one.path, one.before, one.data) for one in writes]

@@ -19,7 +19,7 @@ from kbd.cli.output import confirmed, emit, safe, say
 from kbd.cli.session import Session
 from kbd.config.policies import entry_types
 from kbd.core.model import State
-from kbd.errors import ChangedUnderneath, Refused, UsageError
+from kbd.errors import ChangedUnderneath, KbdError, Refused, UsageError
 from kbd.service import correct as decisions
 from kbd.service import report
 from kbd.service.correct import Wish
@@ -149,6 +149,15 @@ def opened(session: Session) -> Iterator[tuple[Engine, Clock]]:
         yield engine, Clock(session.now(), time.time(), session.zone)
     finally:
         engine.close()
+
+
+@contextmanager
+def after_writing(what: str) -> Iterator[None]:
+    """Say what fails once the files are written, as `what` is not done then: a failure would say that nothing was."""
+    try:
+        yield
+    except KbdError as error:
+        say(f"kbd: written, but {what}: {error.message()}")
 
 
 def who_writes(session: Session) -> str:

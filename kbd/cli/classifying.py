@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from kbd.cli.changing import opened, reader_of
+from kbd.cli.changing import after_writing, opened, reader_of
 from kbd.cli.known import chosen_bases
 from kbd.cli.output import Column, counted, emit, emit_json, safe, say, table
 from kbd.cli.session import Session
@@ -83,7 +83,7 @@ def _take_in(session: Session, writes: list[Written]) -> None:
     """Let the ledger know the tags at once, and how to take them back; a running daemon sees them by itself."""
     if not (session.state_dir / LEDGER_NAME).exists():
         return
-    with opened(session) as (engine, clock):
+    with after_writing("`kbd undo` does not know of it"), opened(session) as (engine, clock):
         parse = reader_of(session).parse
         done = [(one.path, one.before or b"", one.data) for one in writes]
         remember(engine.frame.ledger, "classify", done, parse, clock.now)
