@@ -26,6 +26,7 @@ from kbd.engine.watching import seconds_between_scans
 from kbd.errors import FileUnwritable, KbdError, UsageError
 from kbd.hints import Hints
 from kbd.notify import Notifier
+from kbd.passlog import log_pass, log_to_stderr
 from kbd.stall import StallGuard
 from kbd.store.displaced import DISPLACED
 from kbd.store.filesystem import require_local
@@ -81,7 +82,7 @@ def run_once(setting: Setting) -> int:
             report = engine.run_pass(Clock(setting.now(), time.time(), LocalZone()), immediate=True, stop=stop.is_set)
         finally:
             engine.close()
-    _log_pass(report, 0.0)
+    log_pass(report, 0.0)
     if sys.stderr.isatty():  # in a timer's mail only what went wrong
         read = f"files read: {report.files:,}, records: {report.records:,}, citing: {report.citing:,}"
         talk(f"{read}, entries written: {report.written:,}")
@@ -137,21 +138,6 @@ def run_forever(setting: Setting) -> int:
     require_local(setting.state_dir)
     with InstanceLock(setting.state_dir) as lock:
         return Daemon(setting, is_in_place=lock.stands).run()
-
-
-def log_to_stderr(env: Mapping[str, str]) -> None:
-    """Write the log as `event key=value …` lines; the journal adds times itself, a terminal or a file does not."""
-    stamp = "" if "JOURNAL_STREAM" in env else "%(asctime)s "
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Printable(f"{stamp}%(message)s", "%H:%M:%S"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-
-
-class _Printable(logging.Formatter):
-    """A traceback may quote what a stranger wrote."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record), keep_lines=True)
 
 
 class Daemon:
@@ -281,8 +267,7 @@ class Daemon:
         if not report.complete:
             self.hints.look_everywhere()
         self._heartbeat(report)
-        if report.records or report.written or report.problems:
-            _log_pass(report, seconds)
+        log_pass(report, seconds)
 
     def _failed(self, exc: Exception) -> None:
         self.last_error = printable(str(exc)) or type(exc).__name__
@@ -374,16 +359,3 @@ class Daemon:
         deadline = time.monotonic() + SETTLE_SECONDS
         while not self.stop.is_set() and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, 0.05))
-
-
-def _log_pass(report: PassReport, seconds: float) -> None:
-    LOG.info(
-        "pass files=%d records=%d citing=%d bytes=%d written=%d problems=%d seconds=%.2f",
-        report.files,
-        report.records,
-        report.citing,
-        report.read_bytes,
-        report.written,
-        len(report.problems),
-        seconds,
-    )

@@ -67,12 +67,14 @@ class Service:
         writable: folders kbd writes into, absolute and real.
         readable: folders kbd reads besides, absolute.
         environment: variables the daemon needs, such as where an agent keeps its transcripts.
+        state: the state directory, where temporary files go if it may not have a /tmp of its own.
     """
 
     command: tuple[str, ...]
     writable: tuple[str, ...]
     readable: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    state: str = ""
 
 
 def writable_folders(config: Config, state: str) -> tuple[str, ...]:
@@ -134,14 +136,14 @@ def render_systemd(service: Service, *, user: str | None = None, namespaces: boo
 
 def _namespace_lines(service: Service) -> list[str]:
     lines = _NAMESPACES.splitlines()
-    paths, writable = (*service.writable, *service.readable), service.writable
+    paths = (*service.writable, *service.readable)
     if not any(_lies_in(path, tmp) for path in paths for tmp in _TMP):
         lines.append("PrivateTmp=yes")
-    else:
-        # Stores that agents keep in SQLite are read from a copy while they are at rest.
-        writable = (*writable, _TMP[0])
+    elif service.state:
+        # Stores that agents keep in SQLite are read from a copy while they are at rest; the shared /tmp is read-only.
+        lines.append(f"Environment={_word(f'TMPDIR={service.state}')}")
     # `-`: a folder that is not there yet must not keep kbd from starting.
-    return [*lines, *(f"ReadWritePaths={_word('-' + folder)}" for folder in writable)]
+    return [*lines, *(f"ReadWritePaths={_word('-' + folder)}" for folder in service.writable)]
 
 
 def _word(text: str) -> str:

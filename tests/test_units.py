@@ -83,12 +83,11 @@ def test_unit_keeps_the_shared_tmp_if_transcripts_or_knowledge_lie_there(path):
     assert settings(render_systemd(Service(("/k",), ("/tmpfiles",))), "PrivateTmp") == ["yes"]
 
 
-def test_unit_without_a_tmp_of_its_own_may_write_into_the_shared_one():
-    unit = render_systemd(Service(("/k",), ("/srv/kb", "/tmp/kb"), readable=()))
-    assert settings(unit, "ReadWritePaths") == ["-/srv/kb", "-/tmp/kb", "-/tmp"]
-    assert settings(unit, "PrivateTmp") == []
-    unit = render_systemd(Service(("/k",), ("/srv/kb",), readable=("/var/tmp/logs",)))
-    assert settings(unit, "ReadWritePaths") == ["-/srv/kb", "-/tmp"]
+def test_unit_without_a_tmp_of_its_own_has_its_temporary_files_in_the_state():
+    unit = render_systemd(Service(("/k",), ("/srv/s", "/tmp/kb"), state="/srv/s"))
+    assert settings(unit, "Environment") == ["TMPDIR=/srv/s"]
+    assert settings(unit, "ReadWritePaths") == ["-/srv/s", "-/tmp/kb"]
+    assert settings(render_systemd(Service(("/k",), ("/srv/s",), state="/srv/s")), "Environment") == []
 
 
 def test_words_of_a_unit_are_quoted():

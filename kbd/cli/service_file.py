@@ -113,6 +113,7 @@ def service_of(session: Session, config: Config) -> Service:
         writable=writable_folders(config, state),
         readable=(*roots, str(config.root), sys.prefix, str(Path(kbd.__file__).parent)),
         environment=variables,
+        state=state,
     )
 
 

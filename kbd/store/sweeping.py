@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from kbd.store.temporary import content_mark, mark_in_use, target_mark
 _NAME = re.compile(r"\.kbd-(?:[0-9a-f]{32}|[0-9a-f]{16}-([0-9a-f]{8})-([0-9a-f]{16})-([0-9a-f]{16}))\.tmp")
 # The heartbeat, the ledger's generation, a ledger or a backup being made, with SQLite's files beside it.
 _STATE_NAME = re.compile(r"\.(?:ledger\.db\.)?[0-9a-f]{12,16}\.tmp(?:-journal|-wal|-shm)?")
+# The private copy of an agent's store, where temporary files go into the state directory (see `sqlitefile`).
+_COPY_NAME = re.compile(r"kbd-[a-z0-9_]{8}")
 _LOST_NAME = "recovered.md"
 
 
@@ -54,7 +57,10 @@ def sweep_state(state_dir: Path) -> int:
             for path in left:
                 path.unlink()
             swept += len(left)
-    return swept
+        copies = [p for p in state_dir.glob("kbd-*") if _COPY_NAME.fullmatch(p.name) and not p.is_symlink()]
+        for path in copies:
+            shutil.rmtree(path)
+    return swept + len(copies)
 
 
 def _swept(match: re.Match[str], folder: str, dir_fd: int, targets: dict[str, str]) -> bool:

@@ -20,8 +20,9 @@ from watchdog.utils import BaseThread
 
 from kbd import daemon as daemon_module
 from kbd.config import load_config
-from kbd.daemon import Daemon, Setting, log_to_stderr
+from kbd.daemon import Daemon, Setting
 from kbd.engine import PassReport
+from kbd.passlog import log_to_stderr
 from kbd.stall import StallGuard
 from kbd.store.locks import InstanceLock
 

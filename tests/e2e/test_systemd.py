@@ -48,11 +48,18 @@ class Home:
         self.log.write_text("")
 
     def kbd(self, *arguments: str, code: int = 0) -> str:
-        command = [sys.executable, "-P", "-m", "kbd", "--config", str(self.config)]
-        command += ["--state-dir", str(self.folder / "state"), *arguments]
-        done = subprocess.run(command, env=self.manager.env, cwd="/", capture_output=True, text=True, timeout=60)
+        done = self.called(*arguments)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
+
+    def called(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", "kbd", "--config", str(self.config)]
+        command += ["--state-dir", str(self.folder / "state"), *arguments]
+        return subprocess.run(command, env=self.manager.env, cwd="/", capture_output=True, text=True, timeout=60)
+
+    def remedies(self) -> dict[str, str]:
+        """Return code → remedy of what is wrong."""
+        return {one["code"]: one["remedy"] for one in json.loads(self.called("status", "--json").stdout)["reasons"]}
 
     def status(self) -> dict:
         return json.loads(self.kbd("service", "status", "--json"))["service"]
@@ -158,10 +165,15 @@ def test_installing_again_starts_a_daemon_anew_only_if_it_read_another_configura
     assert running.pid() != pid
 
 
-def test_folder_that_the_walls_keep_shut_is_told_with_what_opens_it(running):
-    folder = running.folder / "late"
-    folder.mkdir()
-    title = "Walls have ears and no doors"
+@pytest.fixture
+def elsewhere():
+    """A folder outside /tmp, where the test lies: that stays open to a service which has files there."""
+    with tempfile.TemporaryDirectory(prefix="kbd", dir="/var/tmp") as path:
+        yield Path(path).resolve()
+
+
+def test_folder_that_the_walls_keep_shut_is_told_with_what_opens_it(running, elsewhere):
+    folder, title = elsewhere, "Walls have ears and no doors"
     (folder / "late.md").write_text(f"- **{title}** (2026-05-19)\n")
     late = CONFIG.replace("scan:", "write: {every_seconds: 0, quiet_seconds: 0}\nscan:")
     running.config.write_text(late.replace("\nsources", f"\n- {{name: late, files: ['{folder}/*.md']}}\nsources"))
@@ -169,13 +181,8 @@ def test_folder_that_the_walls_keep_shut_is_told_with_what_opens_it(running):
     with running.log.open("a") as log:
         log.write(f"2026-06-13 10:00 as in {title}, so\n\n")
     wait_for(lambda: "late" in running.kbd("list", "--json"), "the new base was not read")
-
-    def reasons():
-        said = json.loads(running.kbd("status", "--json", code=1))
-        return {reason["code"]: reason["remedy"] for reason in said["reasons"]}
-
-    wait_for(lambda: "write_failed" in reasons(), "the write that failed is not told")
-    assert "`kbd service install` opens" in reasons()["write_failed"]
+    wait_for(lambda: "write_failed" in running.remedies(), "the write that failed is not told")
+    assert "`kbd service install` opens" in running.remedies()["write_failed"]
     running.kbd("service", "install")
     wait_for(lambda: "ref:" in (folder / "late.md").read_text(), "it was not written then either")
 

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kbd.store.displaced import Displaced
-from kbd.store.sweeping import sweep_temporaries
+from kbd.store.sweeping import sweep_state, sweep_temporaries
 from kbd.store.temporary import content_mark, target_mark
 from tests.store.desk import NEW, OLD, names, without_locks
 
@@ -119,3 +120,14 @@ def test_sweep_goes_on_where_files_cannot_be_locked(
     planted(note, "lessons.md", b"theirs")
     assert sweep_temporaries(note.parent) == 1
     assert [Path(told.copy).read_bytes() for told in nameless.take_saved()] == [b"theirs"]
+
+
+def test_copy_of_a_store_that_a_killed_daemon_left_in_its_state_is_removed(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(tmp_path))
+        left = Path(tempfile.mkdtemp(prefix="kbd-"))
+    (left / "copy.db").write_bytes(b"words")
+    (tmp_path / "kbd.log").touch()
+    (tmp_path / "kbd-elsewhr").symlink_to(tmp_path)
+    assert sweep_state(tmp_path) == 1
+    assert sorted(os.listdir(tmp_path)) == ["kbd-elsewhr", "kbd.log"]
