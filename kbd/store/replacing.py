@@ -66,7 +66,9 @@ class _Inode:
         return self.data == other.data if self.fd >= 0 and other.fd >= 0 else self.number == other.number
 
 
-def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = True) -> Replaced:
+def replace_file(
+    path: StrPath, old: bytes, new: bytes, *, look_again: bool = True, is_locked: bool = False
+) -> Replaced:
     """Give a file new content if its content is still `old`.
 
     A symbolic link stays one: its target is replaced, in the target's directory. Mode, owner, access list and user
@@ -75,7 +77,7 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
     written in one go, but a power cut in that instant may tear it.
 
     What others write into the old inode, or wrote at the last instant, is saved beside the file (`DISPLACED`), unless
-    `look_again` is false: for files that only kbd writes.
+    `look_again` is false: for files that only kbd writes. `is_locked` says that the caller has the file itself locked.
 
     Raises:
         ChangedUnderneath: the content is not `old`, or the file was replaced or removed; nothing was changed.
@@ -99,7 +101,7 @@ def replace_file(path: StrPath, old: bytes, new: bytes, *, look_again: bool = Tr
                 made = looking.enter_context(temporary(dir_fd, new, held, carry_all=True))
                 if made.carried:
                     try:
-                        return _renamed(real, dir_fd, made, (old, new), look_again=look_again)
+                        return _renamed(real, dir_fd, made, (old, new), look_again=look_again, is_locked=is_locked)
                     except OSError as error:
                         if error.errno != errno.EBUSY:  # a mount of its own, as containers have of single files
                             raise
@@ -122,7 +124,9 @@ def _require(fd: int, expected: bytes, path: StrPath) -> None:
         raise ChangedUnderneath("changed meanwhile", where=str(path), hint="try again")
 
 
-def _renamed(real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, bytes], *, look_again: bool) -> Replaced:
+def _renamed(
+    real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, bytes], *, look_again: bool, is_locked: bool
+) -> Replaced:
     """Compare once more, rename, and look at what came out."""
     old, new = contents
     name = os.path.basename(real)
@@ -132,7 +136,7 @@ def _renamed(real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, byt
         if seen[0].fd < 0 or seen[0].data != old:
             stays = seen[0].number
             raise ChangedUnderneath("changed meanwhile", where=real, hint="try again")
-        if seen[0].is_locked_by_others:
+        if seen[0].is_locked_by_others and not is_locked:
             stays = seen[0].number
             raise ChangedUnderneath("another program has it locked", where=real, hint="try again")
         seen.append(_Inode.of(made.name, dir_fd))

@@ -134,7 +134,7 @@ def compact(place: Place, schema: Schema, at: str, *, dry_run: bool) -> tuple[in
         if not dry_run:
             known = _marker(place.log)
             _archive(place.log, b"".join(data.splitlines(keepends=True)[known.lines if known else 0 :]))
-            replace_file(place.log, data, "".join(f"{line}\n" for line in lines).encode())
+            replace_file(place.log, data, "".join(f"{line}\n" for line in lines).encode(), is_locked=True)
         return before, len(lines)
 
 
