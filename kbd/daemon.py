@@ -31,7 +31,6 @@ from kbd.stall import StallGuard
 from kbd.store.displaced import DISPLACED
 from kbd.store.filesystem import require_local
 from kbd.store.heartbeat import Heartbeat, write_heartbeat
-from kbd.store.identity import has_name
 from kbd.store.localzone import LocalZone
 from kbd.store.locks import InstanceLock, running_pid
 from kbd.store.pausing import pause_in_force
@@ -153,8 +152,6 @@ class Daemon:
         self.setting, self.guard, self.is_in_place = setting, guard or StallGuard(), is_in_place
         self.config = setting.load()
         self.engine = Engine(self.config, setting.state_dir, setting.env, setting.home, setting.now())
-        self._ledger = self.engine.frame.ledger.path
-        self._ledger_seen = os.stat(self._ledger)
         self.hints = Hints()
         self.stop = _Stop()
         self.watch = Watch(self.hints, str(setting.state_dir), self._goes_on)
@@ -219,7 +216,7 @@ class Daemon:
         Raises:
             FileUnwritable: whoever keeps the daemon alive starts it on what is there now.
         """
-        if not (self.is_in_place() and has_name(self._ledger_seen, self._ledger)):
+        if not (self.is_in_place() and self.engine.frame.ledger.stands()):
             LOG.error("state_gone")
             what = "the state directory or its ledger was deleted, moved or replaced under the daemon"
             raise FileUnwritable(what, where=str(self.setting.state_dir), hint="start it again: `kbd run`")

@@ -18,7 +18,7 @@ from kbd.engine.recovery import end_recovery
 from kbd.engine.transcripts import TranscriptReader
 from kbd.engine.watching import Watched, watched_folders
 from kbd.engine.writing import Writer
-from kbd.errors import FileUnreadable, FileUnwritable
+from kbd.errors import FileUnreadable, FileUnwritable, LedgerDamaged
 from kbd.service.knowledge import BaseSpec, Synced, sync_base
 from kbd.service.moves import both_files
 from kbd.store.base_files import NoteFile, is_synced, own_files, read_base
@@ -40,12 +40,22 @@ class Engine:
 
     def __init__(self, config: Config, state_dir: Path, env: Mapping[str, str], home: str, now: datetime) -> None:
         """Open the ledger of a state directory for writing; raises what `open_ledger` raises."""
-        self.frame = Frame(config, state_dir, env, home, open_ledger(state_dir, now))
+        self._begin(Frame(config, state_dir, env, home, open_ledger(state_dir, now)))
+
+    def _begin(self, frame: Frame) -> None:
+        self.frame = frame
         self.transcripts = TranscriptReader(self.frame)
         self.writer = Writer(self.frame, self._resync)
         self.graphs = GraphWatch(self.frame, self.writer.relations_of)
         self.clock: Clock | None = None
         self.stamps = {}
+        self.counted_on, self.swept, self.rewound, self.version = None, False, False, -1
+
+    def _begin_anew(self, now: datetime) -> None:
+        """Open the ledger again, which restores a damaged one, and forget what was known of it."""
+        old = self.frame
+        old.ledger.close()
+        self._begin(Frame(old.config, old.state_dir, old.env, old.home, open_ledger(old.state_dir, now)))
 
     def close(self) -> None:
         """Save what editors wrote late, and close the ledger."""
@@ -77,12 +87,18 @@ class Engine:
             stop: asked between batches; True ends the pass early, everything so far is committed.
             beat: called after each step that made progress.
 
+        A ledger that proves damaged is restored, and the pass begins again, looking everywhere.
+
         Raises:
             FileUnwritable: the ledger cannot be written; nothing is lost, the batch will be read again.
-            LedgerDamaged: it proved damaged; it is restored when it is opened anew.
         """
-        with distrusting(self.frame.ledger):
-            return self._run_pass(clock, Watchers(stop, beat), hints, immediate=immediate)
+        watchers = Watchers(stop, beat)
+        try:
+            with distrusting(self.frame.ledger):
+                return self._run_pass(clock, watchers, hints, immediate=immediate)
+        except LedgerDamaged:
+            self._begin_anew(clock.now)
+            return self._run_pass(clock, watchers, None, immediate=immediate)
 
     def _run_pass(
         self, clock: Clock, watchers: Watchers, hints: Collection[str] | None, *, immediate: bool

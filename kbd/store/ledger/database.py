@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from kbd.errors import FileUnreadable, FileUnwritable, KbdError, LedgerDamaged, LockTimeout
+from kbd.store.identity import has_name
 from kbd.store.ledger.migrations import is_older, migrated_copy
 from kbd.store.ledger.schema import SCHEMA_VERSION
 from kbd.store.ledger.soundness import UNTRUSTED, fault_of, is_refusal
@@ -56,6 +57,7 @@ class Ledger:
         )
         self.db.row_factory = sqlite3.Row
         try:
+            self._seen = os.lstat(path)
             self._set_up(readonly=readonly)
         except BaseException:
             self.db.close()
@@ -118,6 +120,10 @@ class Ledger:
                 self.db.execute("RELEASE part")
             raise
         self.db.execute("RELEASE part")
+
+    def stands(self) -> bool:
+        """Tell whether the file still has its name: what is written into one that was replaced is lost."""
+        return has_name(self._seen, self.path)
 
     def version(self) -> int:
         """Return a number that changes when another process has written; what was written here does not change it."""
