@@ -124,3 +124,27 @@ def test_group_of_small_files_that_is_undone_is_read_again_and_counts_once(
     monkeypatch.undo()
     lab.run(NOON + timedelta(minutes=2))
     assert (lab.ref(), db.execute("SELECT count(DISTINCT day) FROM activity").fetchone()[0]) == (24, 1)
+
+
+def test_small_file_costs_a_handful_of_statements_and_one_that_is_known_a_single_one(lab: Lab) -> None:
+    lab.run()
+    assert lab.engine is not None
+    statements: list[str] = []
+    lab.engine.frame.ledger.db.set_trace_callback(statements.append)
+
+    def asked_more(few: int, many: int) -> float:
+        """Return the statements for each further file, between looks at few and at many that are new."""
+        counts = []
+        for minutes, files in ((few, few), (many, many)):
+            for i in range(files):
+                lab.say(f"s{minutes}-{i}", "nothing to see")
+            statements.clear()
+            looked(lab, minutes=minutes)
+            counts.append(len(statements))
+        known = few  # the second look passes over these as well
+        return (counts[1] - counts[0] - known) / (many - few)
+
+    assert asked_more(50, 250) <= 11
+    statements.clear()
+    assert looked(lab, hours=7) == 0
+    assert 300 <= len(statements) <= 400
