@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import islice
 
 import msgspec
+
+_ASKED_AT_ONCE = 500
 
 
 class FileMark(msgspec.Struct, frozen=True):
@@ -22,7 +25,7 @@ class FileMarks:
 
     def __init__(self, db: sqlite3.Connection, source: int) -> None:
         """Begin a scan that has seen nothing."""
-        self._source, self._seen = source, bytearray()
+        self._db, self._source, self._seen = db, source, bytearray()
         self._cursor = db.cursor()
         self._cursor.row_factory = None
 
@@ -44,10 +47,13 @@ class FileMarks:
 
     def unseen(self) -> list[int]:
         """Return the files that are there by what is known, and which the scan has not seen."""
-        rows = self._cursor.execute("SELECT id FROM files WHERE source=?", (self._source,))  # from an index alone
-        passed_by = [row for row in rows if not self._has_seen(row[0])]
-        is_there = "SELECT 1 FROM files WHERE id=? AND gone=0"
-        return [row[0] for row in passed_by if self._cursor.execute(is_there, row).fetchone()]
+        rows = self._db.execute("SELECT id FROM files WHERE source=?", (self._source,))  # from an index alone
+        passed_by = (int(row[0]) for row in rows if not self._has_seen(row[0]))
+        lost: list[int] = []
+        while part := tuple(islice(passed_by, _ASKED_AT_ONCE)):  # mostly those long gone
+            there = f"SELECT id FROM files WHERE id IN ({','.join('?' * len(part))}) AND gone=0"  # noqa: S608 - marks
+            lost += [file for (file,) in self._cursor.execute(there, part)]
+        return lost
 
     def _has_seen(self, file: int) -> bool:
         place = file >> 3
