@@ -10,6 +10,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from kbd.store.ledger.schema import SCHEMA_VERSION, TABLES
+
 PAGE = 4096
 Damage = Callable[[Path, random.Random], str]
 """Damages the ledger at a path; returns what it did."""
@@ -107,10 +109,12 @@ def _beside(path: Path, draw: random.Random) -> str:
 
 def _wal_of_another(path: Path, draw: random.Random) -> str:
     other = path.with_name("other.db")
-    shutil.copy(_a_backup(path, draw), other)
     with contextlib.closing(sqlite3.connect(other, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
-        db.execute("UPDATE entries SET ref=ref+100")
+        db.executescript(TABLES)
+        db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        for key in ("id", *(draw.randbytes(40).hex() for _ in range(draw.choice((0, 10, 400))))):
+            db.execute("INSERT INTO meta VALUES (?, 'x')", (key,))
         for suffix in ("-wal", "-shm"):
             shutil.copy(f"{other}{suffix}", f"{path}{suffix}.kept")
     for suffix in ("-wal", "-shm"):
