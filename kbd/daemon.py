@@ -44,6 +44,8 @@ START_EXTENSION_USEC = 60_000_000
 """A first reading that makes progress may take another minute, again and again."""
 BREATH_SECONDS = 60.0
 """While nothing happens the daemon shows that often that it waits and does not hang."""
+LAST_WRITES_SECONDS = 3.0
+"""For so long a daemon that was told to end writes what it has collected; it is to be gone within five seconds."""
 REST_SECONDS = 2.0
 """While paused the daemon looks that often whether the pause is over; and while files that it replaced may still be
 open elsewhere, whether someone wrote into them."""
@@ -202,6 +204,7 @@ class Daemon:
                 else:
                     self.stop.wait(REST_SECONDS)
                     self.engine.look_again()
+            self._write_last()
         finally:
             self.guard.stop()
             self.notifier.send(STOPPING=1)
@@ -209,6 +212,17 @@ class Daemon:
             self.engine.close()
         LOG.info("stopped")
         return 0
+
+    def _write_last(self) -> None:
+        """Write what waits to be written; what cannot be now is written after the next start."""
+        if pause_in_force(self.setting.state_dir, datetime.now(UTC)) is not None:
+            return
+        try:
+            report = self.engine.write_last(Clock(self.setting.now(), time.time(), LocalZone()), LAST_WRITES_SECONDS)
+        except KbdError as exc:
+            LOG.error("last_write_failed error=%s", type(exc).__name__)
+        else:
+            log_pass(report, 0.0)
 
     def _require_state(self) -> None:
         """End a daemon whose state directory was deleted or moved: what it counts now would be lost, or counted twice.

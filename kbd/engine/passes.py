@@ -233,6 +233,11 @@ class Engine:
                 self.writer.write_base(clock, report, base, spec, immediate=True)
         return report
 
+    def write_last(self, clock: Clock, seconds: float) -> PassReport:
+        """Write what was collected before the daemon ends, for so many seconds at most."""
+        self.clock = clock
+        return self.writer.write_last(clock, seconds)
+
     def sync(self, clock: Clock) -> PassReport:
         """Take in what the knowledge files say; nothing is written into them."""
         report = PassReport()

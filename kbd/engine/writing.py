@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kbd.config import BaseConfig
@@ -47,6 +48,7 @@ class Writer:
         waiting: since when a file waits to be at rest (real clock).
         relations: by path, a relations file as last parsed, with its stamp then.
         alarms: the sources in format alarm when last everything was looked at; asking the ledger looks at all files.
+        ends_at: in seconds that never go back, until when a daemon that was told to end still writes; None: it goes on.
     """
 
     frame: Frame
@@ -54,6 +56,7 @@ class Writer:
     waiting: dict[str, float] = field(default_factory=dict)
     relations: dict[str, tuple[tuple[int, ...], Related]] = field(default_factory=dict)
     alarms: set[str] | None = None
+    ends_at: float | None = None
 
     def write(
         self, clock: Clock, report: PassReport, bases: list[tuple[BaseConfig, BaseSpec]], *, immediate: bool
@@ -96,6 +99,19 @@ class Writer:
         self._move(clock, report, spec, immediate=immediate)
         self._project(clock, report, spec, immediate=immediate)
         self._relate(clock, report, base, spec, immediate=immediate)
+
+    def write_last(self, clock: Clock, seconds: float) -> PassReport:
+        """Write what is collected, for so many seconds at most, since nothing is to come; who edits is left alone."""
+        report, self.ends_at = PassReport(), time.monotonic() + seconds
+        for base, spec in self.frame.bases():
+            if self.sharing.turn(base, clock, wants=self._has_work(spec)).may_write:
+                self._project(clock, report, spec, immediate=False)
+                if not self._is_over():
+                    self._relate(clock, report, base, spec, immediate=False)
+        return report
+
+    def _is_over(self) -> bool:
+        return self.ends_at is not None and time.monotonic() >= self.ends_at
 
     @property
     def sharing(self) -> Sharing:
@@ -174,6 +190,8 @@ class Writer:
             self.frame.ledger, self.frame.locks, self._policy(immediate=immediate), spec.types, clock.real, self.waiting
         )
         for path in projector.due_files(spec.id):
+            if self._is_over():
+                break
             try:
                 written = projector.write_file(path, lambda note: self.resync(spec, [note], clock))
             except (LockTimeout, ChangedUnderneath) as exc:
@@ -195,9 +213,10 @@ class Writer:
 
     def _pace(self, *, immediate: bool) -> Pace:
         write = self.frame.config.write
-        return Pace(
+        pace = Pace(
             write.every_seconds, write.git_every_seconds, write.quiet_seconds, write.max_wait_seconds, immediate
         )
+        return pace if self.ends_at is None else replace(pace, every_seconds=0.0, git_every_seconds=0.0)
 
     def _relate(self, clock: Clock, report: PassReport, base: BaseConfig, spec: BaseSpec, *, immediate: bool) -> None:
         report.problems.extend(self._relater(clock.real, immediate=immediate).write(spec.id, base.relations))

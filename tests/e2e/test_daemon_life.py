@@ -138,3 +138,33 @@ def test_daemon_that_began_without_a_configuration_takes_the_first_and_refuses_i
         daemon.hang_up()
         daemon.until(lambda: "config_refused" in daemon.said())
         assert "there is no such file" in daemon.said()
+
+
+SLOW = (
+    "write: {every_seconds: 3600, git_every_seconds: 3600, quiet_seconds: %d, max_wait_seconds: %d}\n"
+    "scan: {every_seconds: 1}\n"
+)
+
+
+def test_daemon_told_to_end_writes_what_it_has_collected(tmp_path: Path) -> None:
+    world = make_world(tmp_path, 14, SLOW % (0, 0))
+    with Kbd(world).daemon() as daemon:
+        world.work(20)
+        world.settle()
+        follow(daemon, world)
+        world.work(20)
+        world.settle()
+        daemon.until(lambda: world.counted() == world.oracle.numbers())
+        assert world.markdown_faults()
+    assert world.faults() == []
+
+
+def test_daemon_told_to_end_leaves_a_file_alone_that_somebody_just_edited(tmp_path: Path) -> None:
+    world = make_world(tmp_path, 14, SLOW % (3600, 3600))
+    with Kbd(world).daemon() as daemon:
+        world.work(20)
+        world.settle()
+        daemon.until((world.state / "ledger.db").exists)
+        daemon.until(lambda: world.counted() == world.oracle.numbers())
+        before = world.prose(), world.shown()
+    assert (world.prose(), world.shown()) == before
