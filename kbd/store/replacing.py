@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from kbd.errors import ChangedUnderneath, FileUnreadable, FileUnwritable
+from kbd.store import gitstate
 from kbd.store.descriptors import StrPath, directory, open_regular, read_fd, unwritable, write_all
 from kbd.store.displaced import DISPLACED, KeptFile
 from kbd.store.exchange import exchange
@@ -124,6 +125,14 @@ def _require(fd: int, expected: bytes, path: StrPath) -> None:
         raise ChangedUnderneath("changed meanwhile", where=str(path), hint="try again")
 
 
+def _require_git_at_rest(path: StrPath) -> None:
+    """Look once more: git takes a file's size, then reads so many bytes; what it commits of a file replaced in between
+    lacks its end."""
+    state = gitstate.at_work(path)
+    if state is not None:
+        raise ChangedUnderneath(f"git began to work ({state})", where=str(path), hint="try again")
+
+
 def _renamed(
     real: str, dir_fd: int, made: Temporary, contents: tuple[bytes, bytes], *, look_again: bool, is_locked: bool
 ) -> Replaced:
@@ -143,6 +152,8 @@ def _renamed(
         # Of the new file, while it has a name that nobody else knows: a rename does not change it.
         mtime_ns = os.fstat(seen[1].fd).st_mtime_ns
         label(made, dir_fd, name, contents)
+        if look_again:
+            _require_git_at_rest(real)
         stays = _exchanged(made.name, name, dir_fd, seen)
         sync_directory(dir_fd)
     finally:
@@ -212,6 +223,7 @@ def _overwrite(name: str, dir_fd: int, old: bytes, new: bytes, path: StrPath) ->
     fd = open_regular(name, dir_fd=dir_fd, write=True)
     try:
         with others_waiting(fd):
+            _require_git_at_rest(path)
             _require(fd, old, path)
             before_ns = os.fstat(fd).st_mtime_ns
             try:

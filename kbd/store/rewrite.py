@@ -117,7 +117,9 @@ def rewrite_held(
         if data == (before or b""):
             return Unchanged()
         try:
-            return _put(path, before, data)
+            # Whoever has it open may be in the middle of a save: half of that is no text to go on from.
+            if attempt > attempts - 2 or not has_writer(path):
+                return _put(path, before, data)
         except ChangedUnderneath:
             if attempt == attempts:
                 raise

@@ -103,8 +103,8 @@ def test_command_that_ends_waits_for_an_editor_that_has_the_file_open(desk: Desk
     with open(note, "r+b", buffering=0) as editor:
         inode = os.fstat(editor.fileno()).st_ino
         with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as adding:
-            while note.stat().st_ino == inode and adding.poll() is None:
-                os.sched_yield()
+            while (note.stat().st_ino == inode or list(note.parent.glob(".kbd-*.tmp"))) and adding.poll() is None:
+                os.sched_yield()  # nor while it still looks at what came out: then the text goes back into the file
             editor.write(LATE)
             editor.close()
             said = adding.communicate(timeout=30)[1]

@@ -100,7 +100,7 @@ def test_text_that_an_editor_writes_late_is_saved_before_a_call_of_add_ends(worl
                 os.sched_yield()
 
         def write_late():
-            wait_until(lambda: note.stat().st_ino != inode)
+            wait_until(lambda: note.stat().st_ino != inode and not list(note.parent.glob(".kbd-*.tmp")))
             editor.write(b"# written late\n")
             wait_until(lambda: list(note.parent.glob("*.kbd-conflict.md")))
             editor.write(b"# and more\n")

@@ -326,4 +326,26 @@ def test_no_write_of_an_agent_that_locks_nothing_is_undone(note: Path) -> None:
         assert other.wait(timeout=30) == 0
     # The agent's rename may undo a write of kbd's; kbd's may undo none of the agent's.
     assert b"agent:%04d" % rounds in note.read_bytes()
-    assert names(note.parent) == ["lessons.md"]
+    # What the agent replaced in the middle of an exchange is kept as well.
+    assert [name for name in names(note.parent) if ".kbd-conflict" not in name] == ["lessons.md"]
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_git_that_begins_to_work_at_the_last_instant_is_left_alone(
+    note: Path, links: int, monkeypatch: pytest.MonkeyPatch, nameless: Displaced
+) -> None:
+    subprocess.run(["git", "init", "-q", str(note.parent)], check=True)
+    if links == 2:
+        os.link(note, note.parent / "twin.md")
+    lock, slow = note.parent / ".git" / "index.lock", replacing.temporary
+
+    def temporary(*args: object, **options: object) -> object:
+        lock.touch()
+        return slow(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(replacing, "temporary", temporary)
+    monkeypatch.setattr(os.path, "commonprefix", lambda texts: (lock.touch(), "")[1])
+    with pytest.raises(ChangedUnderneath, match="git began to work"):
+        replace_file(note, OLD, NEW)
+    assert note.read_bytes() == OLD
+    assert [name for name in names(note.parent) if "kbd" in name] == []

@@ -54,6 +54,22 @@ def test_file_that_someone_has_open_for_writing_waits_until_kbd_has_waited_enoug
     assert note.read_bytes() == b"one\n"
 
 
+def test_save_that_is_under_way_is_waited_for_even_by_who_writes_at_once(note: Path, tmp_path: Path) -> None:
+    need_leases(note.parent)
+    editor = note.open("r+b", buffering=0)
+    editor.write(b"first half, ")
+
+    def wait(seconds: float) -> None:
+        if not editor.closed:
+            editor.write(b"second half\n")
+            editor.close()
+
+    done = rewrite(note, bytes.upper, Locks(tmp_path / "state", wait), quiet_seconds=0, now=NOW)
+    assert isinstance(done, Written)
+    assert note.read_bytes() == b"FIRST HALF, SECOND HALF\n"
+    assert list(note.parent.glob("*.kbd-conflict*")) == []
+
+
 def test_nothing_is_written_when_nothing_changes(note: Path, locks: Locks) -> None:
     before = note.stat()
     assert rewrite(note, bytes, locks, quiet_seconds=5, now=NOW) == Unchanged()
