@@ -80,7 +80,8 @@ def read_base(
     paths += [a for a in (archive_of(p) for p in listing.files) if os.path.lexists(a)]
     paths += [a for a in listing.archives if a in known or _is_orphan(a)]
     # Archives whose file went; and what stands, as a folder or the like, where a file was: unreadable, not gone.
-    rest = (p for p in known if p not in paths and os.path.lexists(p))
+    listed = set(paths)
+    rest = (p for p in known if p not in listed and os.path.lexists(p))
     paths += [p for p in rest if known[p].archive or not os.path.isfile(p)]
     live = set(listing.files)
     for path in dict.fromkeys(paths):

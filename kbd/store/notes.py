@@ -79,7 +79,10 @@ def conflict_copies(paths: Iterable[str]) -> list[Problem]:
         paths: files of a base; all copies in their folders are told, links resolved.
     """
     copies: dict[str, list[str]] = {}
-    for folder in sorted({os.path.dirname(os.path.realpath(path)) for path in paths}):
+    named = [*paths]
+    linked = (os.path.realpath(path) for path in named if os.path.islink(path))
+    folders = {os.path.dirname(path) for path in (*named, *linked)}
+    for folder in sorted({os.path.realpath(folder) for folder in folders}):
         try:
             names = os.listdir(folder)
         except OSError:  # told where its files are read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from datetime import date
 from pathlib import Path
 
@@ -94,6 +95,20 @@ def test_classify_writes_tags_once_and_leaves_the_rest(life: Life) -> None:
     written = life.live.read_bytes()
     assert life.kbd("classify", "--write", now=TODAY).exit_code == 0
     assert life.live.read_bytes() == written
+
+
+@pytest.mark.parametrize("command", [("classify", "--write"), ("adopt", "kb/plain.md", "--yes")])
+def test_what_is_written_is_no_failure_when_the_ledger_cannot_take_it(life: Life, command: tuple[str, ...]) -> None:
+    life.lived(TODAY)
+    life.close()
+    plain = life.root / "kb" / "plain.md"
+    plain.write_text("# Notes\n\n- Never retry without a limit, it hides faults\n")
+    before = life.live.read_bytes(), plain.read_bytes()
+    with sqlite3.connect(life.state / "ledger.db") as ledger:
+        ledger.execute("PRAGMA user_version=99")
+    result = life.kbd(*(word.replace("kb/", f"{plain.parent}/") for word in command), now=TODAY)
+    assert (result.exit_code, (life.live.read_bytes(), plain.read_bytes()) == before) == (0, False), result.output
+    assert "written, but `kbd undo` does not know of it: " in result.stderr
 
 
 def test_list_knows_the_tags_at_once(life: Life) -> None:
